@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+//
+// What connections do: see connections.h.
+
+#include "connections.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <spdlog/spdlog.h>
+
+namespace hello {
+namespace {
+
+/// A first send of this size is always taken whole: the send buffer of a new socket is empty,
+/// and the kernel grants as much (tcp_wmem's minimum) even when it is short of memory. So the
+/// close, or the hand-off, need not wait for it.
+constexpr std::size_t kSafeSendBytes = 4096;
+
+constexpr std::size_t kDiscardedBytesMax = 8 * 1024 * 1024;  ///< while lingering
+
+}  // namespace
+
+Connections::Connections(
+    const ServerConfig& config, Crew& crew, std::size_t index, Ring& ring, WorkerStats& stats)
+    : config_(config),
+      crew_(crew),
+      index_(index),
+      stats_(stats),
+      buffers_(ring),
+      operations_(ring),
+      pool_(config.connections_max, config.limits),
+      exchange_(config, pool_, stats) {
+    stats_.buffers_total.add(buffers_.count());
+    update_gauges();
+}
+
+void Connections::admit(int fd) {
+    Connection* connection = pool_.open(fd);
+    if (connection == nullptr) {
+        stats_.accept_errors.add();
+        ::close(fd);
+        return;
+    }
+    crew_.connections.fetch_add(1, std::memory_order_relaxed);
+    stats_.connections_accepted.add();
+    stats_.connections_open.add();
+    touch(*connection);
+}
+
+void Connections::adopt(int fd) {
+    Connection* connection = pool_.open(fd);
+    if (connection == nullptr) {
+        stats_.connections_closed.add();
+        crew_.balancer.remove(index_);
+        crew_.connections.fetch_sub(1, std::memory_order_relaxed);
+        ::close(fd);
+        return;
+    }
+    connection->answered = true;
+    connection->placed = true;
+    stats_.connections_open.add();
+    touch(*connection);
+}
+
+void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
+    const bool has_buffer = (cqe.flags & IORING_CQE_F_BUFFER) != 0;
+    const auto id = static_cast<std::uint16_t>(cqe.flags >> IORING_CQE_BUFFER_SHIFT);
+    std::string_view input;
+    if (has_buffer) {
+        input = buffers_.borrow(id, cqe.res > 0 ? static_cast<std::size_t>(cqe.res) : 0);
+    }
+    Connection* connection = pool_.find(tag.slot, tag.generation);
+    if (connection == nullptr) {
+        on_stale(tag);
+    } else if (tag.op == Op::Receive) {
+        on_received(*connection, cqe, input);
+    } else if (tag.op == Op::SendNow) {
+        on_send_now_failed(*connection, cqe.res);
+    } else if (tag.op == Op::Send) {
+        on_sent(*connection, cqe.res);
+    } else {
+        on_handed_off(*connection, cqe.res);
+    }
+    if (has_buffer) {  // whatever became of the connection
+        buffers_.give_back(id);
+    }
+}
+
+/// Its connection is gone. Where it was the send of a connection closed in the same submission,
+/// the client has not got its answer.
+void Connections::on_stale(UserData tag) {
+    stats_.stale_completions.add();
+    if (tag.op == Op::SendNow) {
+        stats_.send_errors.add();
+    }
+}
+
+void Connections::on_received(Connection& connection,
+                              const io_uring_cqe& cqe,
+                              std::string_view input) {
+    if ((cqe.flags & IORING_CQE_F_MORE) == 0) {
+        connection.receiving = Receiving::Not;
+        --connection.in_flight;
+    }
+    touch(connection);
+    if (connection.state == State::Closed) {
+        return;
+    }
+    if (cqe.res < 0) {
+        on_receive_error(connection, -cqe.res);
+    } else if (cqe.res == 0) {
+        exchange_.end_input(connection);
+    } else if (connection.state == State::Lingering) {
+        connection.discarded_bytes += input.size();
+    } else {
+        connection.input_left = (cqe.flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+        connection.flooding = input.size() == BufferRing::kBufferSize;
+        exchange_.feed(connection, input);
+    }
+}
+
+void Connections::on_receive_error(Connection& connection, int error) {
+    switch (error) {
+        case ENOBUFS:  // the kernel found no buffer; by the end of this turn there are some
+            stats_.buffers_exhausted.add();
+            connection.input_left = true;
+            break;
+        case ECANCELED: break;
+        case EAGAIN:  // the last search before closing found nothing
+            exchange_.end_input(connection);
+            break;
+        default: stats_.receive_errors.add(); close(connection);
+    }
+}
+
+/// `result`: how many octets were sent, or -errno; in any case not all.
+void Connections::on_send_now_failed(Connection& connection, int result) {
+    const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
+    stats_.bytes_sent.subtract(connection.sending.size() - sent);
+    if (connection.state != State::Open) {
+        return;
+    }
+    if (result < 0 && result != -EAGAIN) {
+        stats_.send_errors.add();
+        close(connection);
+        return;
+    }
+    stats_.sends_blocked.add();
+    send_patiently(connection, connection.sending.substr(sent), ThenClose::No);
+    touch(connection);
+}
+
+void Connections::on_sent(Connection& connection, int result) {
+    --connection.in_flight;
+    const bool whole = result >= 0 && static_cast<std::size_t>(result) == connection.unsent.size;
+    stats_.bytes_sent.add(result > 0 ? static_cast<std::size_t>(result) : 0);
+    connection.unsent = {};
+    touch(connection);
+    if (connection.state == State::Closed) {
+        return;
+    }
+    if (!whole) {  // the kernel had been asked to go on until all is sent
+        stats_.send_errors.add();
+        close(connection);
+    }
+}
+
+void Connections::on_handed_off(Connection& connection, int result) {
+    --connection.in_flight;
+    if (result < 0) {  // the other worker can't be reached: the connection stays
+        crew_.balancer.take_back(connection.destination, index_);
+        connection.state = State::Open;
+        connection.placed = true;
+        touch(connection);
+        return;
+    }
+    stats_.handoffs.add();
+    stats_.connections_open.subtract(1);
+    connection.state = State::Closed;
+    touch(connection);
+}
+
+void Connections::expire() {
+    exchange_.expire([this](Connection& connection) { on_due(connection); });
+}
+
+void Connections::on_due(Connection& connection) {
+    if (connection.state == State::Lingering || connection.is_sending()) {
+        close(connection);
+        return;
+    }
+    connection.verdict = connection.session.expire(connection.answers);
+    touch(connection);
+}
+
+void Connections::drain() {
+    draining_ = true;
+    pool_.for_each([this](Connection& connection) {
+        connection.session.finish_soon();
+        touch(connection);
+    });
+}
+
+void Connections::abort() {
+    pool_.for_each([this](Connection& connection) {
+        if (connection.state != State::Leaving) {
+            close(connection);
+        }
+    });
+}
+
+void Connections::update_gauges() noexcept {
+    stats_.buffers_available.set(buffers_.available());
+    stats_.slots_in_use.set(pool_.size());
+}
+
+void Connections::touch(Connection& connection) {
+    if (!connection.touched) {
+        connection.touched = true;
+        touched_.push_back(connection.slot);
+    }
+}
+
+void Connections::advance_touched() {
+    buffers_.publish();
+    exchange_.begin_sends();
+    advancing_.swap(touched_);
+    for (const std::uint32_t slot : advancing_) {
+        advance(pool_[slot]);
+    }
+    advancing_.clear();
+}
+
+void Connections::advance(Connection& connection) {
+    connection.touched = false;
+    switch (connection.state) {
+        case State::Open: advance_open(connection); break;
+        case State::Lingering:
+            if (connection.input_ended || connection.discarded_bytes > kDiscardedBytesMax) {
+                close(connection);
+            } else {
+                manage_receiving(connection);
+            }
+            break;
+        case State::Leaving: break;
+        case State::Closed:
+            if (connection.in_flight == 0) {
+                pool_.release(connection);
+            }
+            break;
+    }
+}
+
+void Connections::advance_open(Connection& connection) {
+    if (!connection.is_sending()) {
+        if (!connection.answers.empty()) {
+            if (!send(connection)) {
+                return;
+            }
+        } else if (connection.verdict != Verdict::Read) {
+            finish(connection);
+            return;
+        } else if (draining_ && connection.session.phase() == HttpSession::Phase::Idle) {
+            search_once_more(connection);
+            return;
+        }
+    }
+    manage_receiving(connection);
+    exchange_.update_deadline(connection);
+}
+
+/// Returns whether the connection is still open and here.
+bool Connections::send(Connection& connection) {
+    const std::string_view octets = exchange_.compose(connection);
+    if (connection.answers.empty() && connection.verdict != Verdict::Read) {
+        return send_last(connection, octets);
+    }
+    operations_.send_now(connection, octets, ThenClose::No);
+    stats_.bytes_sent.add(octets.size());
+    if (!connection.answers.empty()) {
+        touch(connection);  // more than one send takes: the rest in the next turn
+        return true;
+    }
+    return connection.placed || settle_in(connection, octets.size());
+}
+
+/// Nothing follows: data and FIN leave together. On a fresh socket that needs no waiting.
+bool Connections::send_last(Connection& connection, std::string_view octets) {
+    const bool at_once = connection.verdict == Verdict::Close && !connection.answered &&
+                         connection.in_flight == 0 && octets.size() <= kSafeSendBytes;
+    if (!at_once) {
+        send_patiently(connection, octets,
+                       connection.verdict == Verdict::Close ? ThenClose::Yes : ThenClose::No);
+        return true;
+    }
+    operations_.send_now(connection, octets, ThenClose::Yes);
+    operations_.close(connection);
+    stats_.bytes_sent.add(octets.size());
+    forget(connection);
+    pool_.release(connection);
+    return false;
+}
+
+/// Keeps a copy, for what it was composed from will change, and sends until all is taken.
+void Connections::send_patiently(Connection& connection,
+                                 std::string_view octets,
+                                 ThenClose then_close) {
+    connection.unsent = {std::make_unique<char[]>(octets.size()), octets.size()};
+    octets.copy(connection.unsent.octets.get(), octets.size());
+    connection.progressed = true;
+    operations_.send_patiently(connection, then_close);
+}
+
+/// All is sent. Where input may be left, closing would reset the connection and might destroy
+/// the answer on its way, so FIN goes first (RFC 9112 section 9.6).
+void Connections::finish(Connection& connection) {
+    const bool linger = connection.verdict == Verdict::Linger && !connection.input_ended;
+    if (!linger || shutdown(connection.fd, SHUT_WR) == -1) {
+        close(connection);
+        return;
+    }
+    connection.state = State::Lingering;
+    manage_receiving(connection);
+    exchange_.update_deadline(connection);
+}
+
+void Connections::manage_receiving(Connection& connection) {
+    const bool reads = connection.verdict == Verdict::Read && !Exchange::owes_too_much(connection);
+    const bool wanted = reads || connection.state == State::Lingering;
+    if (wanted && connection.receiving == Receiving::Not && !connection.input_ended) {
+        receive(connection);
+    } else if (connection.receiving == Receiving::Multishot && (!wanted || connection.flooding) &&
+               connection.verdict == Verdict::Read) {
+        operations_.cancel(connection, Op::Receive);
+    }
+}
+
+/// A client that lasts gets a multishot receive; one that floods gets one buffer a turn, so that
+/// the others get their turn too.
+void Connections::receive(Connection& connection) {
+    const bool lasts = connection.answered && connection.state == State::Open && !draining_;
+    if (lasts && !connection.flooding) {
+        operations_.receive_many(connection);
+    } else {
+        const bool fresh =
+            !connection.answered && connection.session.phase() == HttpSession::Phase::Idle;
+        operations_.receive_once(
+            connection, fresh || connection.input_left ? Readiness::Likely : Readiness::Unlikely);
+    }
+}
+
+/// The connection turned out to last: it goes to the worker that has the fewest. Returns whether
+/// it stays here. What was just sent goes ahead of it: it is queued first, and taken whole.
+bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
+    connection.placed = true;
+    const bool movable = connection.session.phase() == HttpSession::Phase::Idle &&
+                         connection.in_flight == 0 && !draining_ && sent_bytes <= kSafeSendBytes;
+    if (!movable) {
+        crew_.balancer.add(index_);
+        return true;
+    }
+    const std::size_t worker = crew_.balancer.place(index_);
+    if (worker == index_) {
+        return true;
+    }
+    exchange_.forget_deadline(connection);
+    connection.state = State::Leaving;
+    connection.placed = false;
+    connection.destination = static_cast<std::uint32_t>(worker);
+    operations_.hand_off(connection, crew_.ring_fds[worker].load());
+    return false;
+}
+
+/// The server stops and the client has asked nothing, as far as we know: its socket is looked
+/// into a last time, so that a request that has come in does not go unanswered.
+void Connections::search_once_more(Connection& connection) {
+    if (connection.receiving != Receiving::Not) {
+        operations_.cancel(connection, Op::Receive);
+    } else if (!connection.input_ended) {
+        operations_.receive_now(connection);
+    }
+}
+
+void Connections::close(Connection& connection) {
+    if (connection.state == State::Closed) {
+        return;
+    }
+    if (connection.receiving != Receiving::Not) {
+        operations_.cancel(connection, Op::Receive);
+    }
+    if (connection.is_sending()) {
+        operations_.cancel(connection, Op::Send);
+    }
+    operations_.close(connection);
+    forget(connection);
+    connection.state = State::Closed;
+    touch(connection);
+}
+
+void Connections::forget(Connection& connection) {
+    exchange_.forget_deadline(connection);
+    if (connection.placed) {
+        crew_.balancer.remove(index_);
+    }
+    crew_.connections.fetch_sub(1, std::memory_order_relaxed);
+    stats_.connections_closed.add();
+    stats_.connections_open.subtract(1);
+    freed_ = true;
+}
+
+}  // namespace hello

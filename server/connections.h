@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+//
+// Connections: what the connections of a worker do. Completions only note what happened and
+// touch the connection; advance() then decides, in one place, what comes next: send what is
+// owed, close, linger, hand over to another worker, or go on receiving. At any time a connection
+// has at most one receive and one send in flight, and its slot is free for another only when it
+// has none.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <liburing.h>
+
+#include "balancer.h"
+#include "buffer_ring.h"
+#include "config.h"
+#include "connection.h"
+#include "exchange.h"
+#include "operations.h"
+#include "stats.h"
+#include "user_data.h"
+
+namespace hello {
+
+/// What the workers of a process share.
+struct Crew {
+    explicit Crew(std::size_t worker_count) : balancer(worker_count), ring_fds(worker_count) {}
+
+    Balancer balancer;
+    std::vector<std::atomic<int>> ring_fds;   ///< where to hand connections over; by worker
+    std::atomic<std::size_t> connections{0};  ///< open in the whole process
+};
+
+class Connections {
+public:
+    /// `index`: the worker's in the crew. All must outlive this.
+    Connections(
+        const ServerConfig& config, Crew& crew, std::size_t index, Ring& ring, WorkerStats& stats);
+
+    /// Whether the process may have one connection more.
+    [[nodiscard]] bool has_room() const noexcept {
+        return crew_.connections.load(std::memory_order_relaxed) < config_.connections_max;
+    }
+
+    /// A connection that was accepted here; owns `fd`.
+    void admit(int fd);
+
+    /// A lasting connection that another worker hands over, and counted as ours; owns `fd`.
+    void adopt(int fd);
+
+    /// A completion of a connection's operation.
+    void on_completion(UserData tag, const io_uring_cqe& cqe);
+
+    /// Once per turn, after all completions: what each touched connection does next.
+    void advance_touched();
+
+    /// Some are to be advanced in the next turn, which must therefore not wait.
+    [[nodiscard]] bool in_haste() const noexcept { return !touched_.empty(); }
+
+    /// A second has passed: ends what took too long.
+    void expire();
+
+    /// Answer what was asked, with Connection: close; close whoever asked nothing.
+    void drain();
+
+    /// Close all now.
+    void abort();
+
+    /// None is left, and none is on its way to here.
+    [[nodiscard]] bool are_gone() const {
+        return pool_.size() == 0 && crew_.balancer.count(index_) == 0;
+    }
+
+    /// Descriptors were closed since this was asked last.
+    [[nodiscard]] bool freed_descriptors() noexcept { return std::exchange(freed_, false); }
+
+    void update_gauges() noexcept;
+
+private:
+    using State = Connection::State;
+    using Receiving = Connection::Receiving;
+    using Verdict = HttpSession::Verdict;
+
+    // What completions mean:
+    void on_received(Connection& connection, const io_uring_cqe& cqe, std::string_view input);
+    void on_receive_error(Connection& connection, int error);
+    void on_send_now_failed(Connection& connection, int result);
+    void on_sent(Connection& connection, int result);
+    void on_handed_off(Connection& connection, int result);
+    void on_stale(UserData tag);
+    void on_due(Connection& connection);
+
+    // What comes next:
+    void touch(Connection& connection);
+    void advance(Connection& connection);
+    void advance_open(Connection& connection);
+    [[nodiscard]] bool send(Connection& connection);
+    [[nodiscard]] bool send_last(Connection& connection, std::string_view octets);
+    void send_patiently(Connection& connection, std::string_view octets, ThenClose then_close);
+    void finish(Connection& connection);
+    void manage_receiving(Connection& connection);
+    void receive(Connection& connection);
+    [[nodiscard]] bool settle_in(Connection& connection, std::size_t sent_bytes);
+    void search_once_more(Connection& connection);
+    void close(Connection& connection);
+    void forget(Connection& connection);
+
+    const ServerConfig& config_;
+    Crew& crew_;
+    std::size_t index_;
+    WorkerStats& stats_;
+    BufferRing buffers_;
+    Operations operations_;
+    ConnectionPool pool_;
+    Exchange exchange_;
+    std::vector<std::uint32_t> touched_;    ///< slots to advance
+    std::vector<std::uint32_t> advancing_;  ///< those of this turn, while the next are noted
+    bool draining_ = false;
+    bool freed_ = false;
+};
+
+}  // namespace hello

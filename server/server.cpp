@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+//
+// Start, signals, stop: see server.h.
+
+#include "server.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+#include "cpu.h"
+#include "error.h"
+#include "log.h"
+#include "notify.h"
+#include "worker.h"
+
+namespace hello {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Descriptors that are not connections: three a thread, and some for the process.
+constexpr rlim_t kDescriptorsPerThread = 4;
+constexpr rlim_t kDescriptorsReserved = 32;
+constexpr int kSmallBacklog = 1024;
+constexpr auto kAbortPatience = std::chrono::seconds(1);
+
+/// Raises the soft limit of open files to the hard one; returns the descriptors we may have.
+rlim_t raise_descriptor_limit() {
+    rlimit limit{};
+    check_errno(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
+    if (limit.rlim_cur < limit.rlim_max) {
+        const rlimit raised{limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            return limit.rlim_max;
+        }
+    }
+    return limit.rlim_cur;
+}
+
+std::size_t choose_connections_max(std::size_t asked, int threads) {
+    const auto reserved =
+        kDescriptorsReserved + kDescriptorsPerThread * static_cast<rlim_t>(threads);
+    const rlim_t descriptors = std::max(raise_descriptor_limit(), reserved + 1);
+    const std::size_t possible =
+        std::min<std::size_t>(descriptors - reserved, ServerConfig::kConnectionsLimit);
+    if (asked > possible) {
+        spdlog::warn(
+            "--max-connections {} is more than the limit of open files allows ({}); "
+            "cure: raise ulimit -n",
+            asked, possible);
+    }
+    return asked == 0 ? possible : asked;
+}
+
+double cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+class Server {
+public:
+    explicit Server(const Options& options)
+        : options_(options), crew_(static_cast<std::size_t>(options.threads)) {}
+
+    int run() {
+        block_signals();
+        start();
+        announce();
+        while (running_ != 0) {
+            on_signal(next_signal());
+        }
+        join();
+        spdlog::info("stopped: {}", stats_to_summary(stats(), facts()));
+        return failed_ ? 1 : 0;
+    }
+
+private:
+    void block_signals();
+    void start();
+    void serve(std::size_t index, std::promise<void>& ready);
+    void announce() const;
+    [[nodiscard]] int next_signal() const;
+    void on_signal(int signal);
+    void drain();
+    void abort();
+    void join();
+    [[nodiscard]] std::vector<const WorkerStats*> stats() const;
+    [[nodiscard]] ProcessFacts facts() const;
+
+    const Options& options_;
+    Crew crew_;
+    sigset_t signals_{};
+    Clock::time_point started_ = Clock::now();
+    std::optional<Clock::time_point> deadline_;  ///< while stopping: when patience ends
+    bool aborting_ = false;
+    Listeners listeners_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::thread> threads_;
+    std::atomic<std::size_t> running_{0};
+    std::atomic<bool> failed_{false};
+};
+
+/// In every thread, for threads inherit the mask: only main takes signals, and only by waiting.
+/// SIGUSR2 is how a worker that has ended says so.
+void Server::block_signals() {
+    std::signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals_);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
+        sigaddset(&signals_, signal);
+    }
+    check_negative(-pthread_sigmask(SIG_BLOCK, &signals_, nullptr), "pthread_sigmask");
+}
+
+void Server::start() {
+    listeners_ = open_listeners(options_.listen, options_.threads);
+    for (UniqueFd& socket : listeners_.sockets) {
+        workers_.push_back(
+            std::make_unique<Worker>(options_.server, crew_, workers_.size(), std::move(socket)));
+    }
+    std::vector<std::promise<void>> ready(workers_.size());
+    for (std::size_t index = 0; index < workers_.size(); ++index) {
+        ++running_;
+        threads_.emplace_back([this, index, &ready] { serve(index, ready[index]); });
+    }
+    std::exception_ptr error;
+    for (std::promise<void>& promise : ready) {
+        try {
+            promise.get_future().get();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+    if (error != nullptr) {
+        abort();
+        join();
+        std::rethrow_exception(error);
+    }
+}
+
+/// A worker's thread.
+void Server::serve(std::size_t index, std::promise<void>& ready) {
+    Worker& worker = *workers_[index];
+    try {
+        if (options_.pin) {
+            const std::vector<int> cpus = allowed_cpus();
+            if (const int error = pin_to_cpu(cpus[index % cpus.size()]); error != 0) {
+                spdlog::warn("cannot pin thread {}: {}", index, std::strerror(error));
+            }
+        }
+        worker.prepare();
+        ready.set_value();
+        if (!worker.run()) {
+            failed_ = true;
+            kill(getpid(), SIGTERM);
+        }
+    } catch (...) {
+        ready.set_exception(std::current_exception());
+    }
+    --running_;
+    kill(getpid(), SIGUSR2);
+}
+
+void Server::announce() const {
+    spdlog::info(
+        "hello-uring {} serves {} with {} threads: io_uring {}, backlog {}, at most {} "
+        "connections",
+        HELLO_VERSION, listeners_.address, workers_.size(), workers_.front()->describe_ring(),
+        listeners_.backlog, options_.server.connections_max);
+    if (listeners_.backlog < kSmallBacklog) {
+        spdlog::warn(
+            "the backlog is only {}: bursts of connections will wait or fail; cure: "
+            "sysctl -w net.core.somaxconn=65535",
+            listeners_.backlog);
+    }
+    std::printf("listening on http://%s\n", listeners_.address.c_str());
+    std::fflush(stdout);
+    notify_service_manager("READY=1");
+}
+
+int Server::next_signal() const {
+    if (!deadline_) {
+        return sigwaitinfo(&signals_, nullptr);
+    }
+    const auto left = std::max(*deadline_ - Clock::now(), Clock::duration::zero());
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec wait{seconds.count(), (left - seconds).count()};
+    return sigtimedwait(&signals_, nullptr, &wait);
+}
+
+void Server::on_signal(int signal) {
+    if (signal == SIGUSR1) {
+        log_raw_line(stats_to_json(stats(), facts()));
+    } else if (signal == SIGTERM || signal == SIGINT) {
+        deadline_ ? std::_Exit(1) : drain();
+    } else if (signal == -1 && errno == EAGAIN) {  // the deadline has passed
+        aborting_ ? std::_Exit(1) : abort();
+    }
+}
+
+void Server::drain() {
+    notify_service_manager("STOPPING=1");
+    spdlog::info("stopping: {} connections, at most {} s", crew_.connections.load(),
+                 options_.server.timeouts.drain_s);
+    deadline_ = Clock::now() + std::chrono::seconds(options_.server.timeouts.drain_s);
+    for (const auto& worker : workers_) {
+        worker->drain();
+    }
+}
+
+void Server::abort() {
+    aborting_ = true;
+    deadline_ = Clock::now() + kAbortPatience;
+    for (const auto& worker : workers_) {
+        worker->abort();
+    }
+}
+
+void Server::join() {
+    for (std::thread& thread : threads_) {
+        thread.join();
+    }
+}
+
+std::vector<const WorkerStats*> Server::stats() const {
+    std::vector<const WorkerStats*> stats;
+    for (const auto& worker : workers_) {
+        stats.push_back(&worker->stats());
+    }
+    return stats;
+}
+
+ProcessFacts Server::facts() const {
+    return {"io_uring", std::chrono::duration<double>(Clock::now() - started_).count(),
+            cpu_seconds(), dropped_log_lines()};
+}
+
+}  // namespace
+
+int run_server(Options options) {
+    if (options.threads == 0) {
+        options.threads = usable_cpu_count();
+    }
+    options.server.connections_max =
+        choose_connections_max(options.server.connections_max, options.threads);
+    return Server(options).run();
+}
+
+}  // namespace hello
