@@ -66,9 +66,13 @@ public:
     void push(Answer answer) {
         if (size_++ != 0 && runs_.back().answer == answer) {
             ++runs_.back().count;
-        } else {
-            runs_.push_back({answer, 1});
+            return;
         }
+        if (begin_ >= kTakenMax) {
+            runs_.erase(runs_.begin(), runs_.begin() + begin_);
+            begin_ = 0;
+        }
+        runs_.push_back({answer, 1});
     }
 
     /// Removes the oldest answer. Precondition: not empty.
@@ -87,6 +91,8 @@ private:
         Answer answer;
         std::uint32_t count = 0;
     };
+
+    static constexpr std::uint32_t kTakenMax = 64;
 
     std::vector<Run> runs_;
     std::uint32_t begin_ = 0;  ///< the runs before this one were taken already

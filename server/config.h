@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "http_session.h"
+#include "request_parser.h"
 
 namespace hello {
 

@@ -262,11 +262,9 @@ void Connections::advance_open(Connection& connection) {
                 return;
             }
         } else if (connection.verdict != Verdict::Read) {
-            finish(connection);
-            return;
+            return finish(connection);
         } else if (draining_ && connection.session.phase() == HttpSession::Phase::Idle) {
-            search_once_more(connection);
-            return;
+            return search_once_more(connection);
         }
     }
     manage_receiving(connection);
@@ -281,8 +279,8 @@ bool Connections::send(Connection& connection) {
     }
     operations_.send_now(connection, octets, ThenClose::No);
     stats_.bytes_sent.add(octets.size());
-    if (!connection.answers.empty()) {
-        touch(connection);  // more than one send takes: the rest in the next turn
+    if (!connection.answers.empty() || draining_) {
+        touch(connection);  // the rest in the next turn, or what a client that stays means
         return true;
     }
     return connection.placed || settle_in(connection, octets.size());

@@ -65,27 +65,34 @@ void for_each_element(std::string_view list, Visit visit) {
     }
 }
 
+/// IPv6address or IPvFuture, without the brackets (RFC 3986 section 3.2.2), by their octets.
+[[nodiscard]] inline bool is_valid_literal(std::string_view address) noexcept {
+    const bool future = !address.empty() && (address.front() == 'v' || address.front() == 'V');
+    const bool shaped = address.find(future ? '.' : ':') != std::string_view::npos;
+    return shaped && std::all_of(address.begin(), address.end(), [future](char o) {
+               return o == ':' ||
+                      (future ? o != '%' && is_in(o, kHostOctet) : o == '.' || is_in(o, kHexDigit));
+           });
+}
+
 /// Host = uri-host [ ":" port ], which may be empty (RFC 9110 section 7.2).
 [[nodiscard]] inline bool is_valid_host(std::string_view host) noexcept {
-    std::size_t name_size = std::min(host.find(':'), host.size());
-    if (!host.empty() && host.front() == '[') {  // an IP literal, with colons inside
-        name_size = std::min(host.find(']'), host.size() - 1) + 1;
-        const std::string_view address = host.substr(1, name_size - 2);
-        if (host[name_size - 1] != ']' || address.empty() ||
-            !std::all_of(address.begin(), address.end(),
-                         [](char o) { return o == ':' || (o != '%' && is_in(o, kHostOctet)); })) {
-            return false;
-        }
-    } else if (!all_in(host.substr(0, name_size), kHostOctet)) {
+    const bool literal = !host.empty() && host.front() == '[';
+    const std::size_t end = literal ? host.find(']') : std::min(host.find(':'), host.size());
+    if (end == std::string_view::npos) {
         return false;
     }
-    for (std::size_t at = host.find('%'); at < name_size; at = host.find('%', at + 1)) {
-        const std::string_view digits = host.substr(at + 1, 2);
+    const std::string_view name = host.substr(literal ? 1 : 0, literal ? end - 1 : end);
+    const std::string_view port = host.substr(literal ? end + 1 : end);
+    if (!(literal ? is_valid_literal(name) : all_in(name, kHostOctet))) {
+        return false;
+    }
+    for (std::size_t at = name.find('%'); at < name.size(); at = name.find('%', at + 1)) {
+        const std::string_view digits = name.substr(at + 1, 2);
         if (digits.size() != 2 || !all_in(digits, kHexDigit)) {
             return false;
         }
     }
-    const std::string_view port = host.substr(name_size);
     return port.empty() || (port.front() == ':' && all_in(port.substr(1), kDigit));
 }
 

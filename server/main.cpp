@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
                 options.check_url->empty() ? "http://localhost:" + port : *options.check_url);
             return healthy ? 0 : 1;
         }
+        hello::block_signals();
         hello::start_log(options.log_level, options.log_format);
         const int result = hello::run_server(std::move(options));
         hello::stop_log();

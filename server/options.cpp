@@ -5,8 +5,11 @@
 #include "options.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <map>
+#include <sstream>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <liburing.h>
@@ -97,6 +100,23 @@ void add_log_options(CLI::App& app, Options& options) {
     app.add_option("--log-format", options.log_format)->check(CLI::IsMember({"text", "json"}));
 }
 
+/// The command line behind what the environment says, in the reverse order that CLI11 takes: with
+/// it the last of equal options counts, and both beat the configuration file.
+std::vector<std::string> arguments_after_environment(const CLI::App& app,
+                                                     int argc,
+                                                     const char* const* argv) {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
+        if (const char* value = std::getenv(environment_name(name).c_str());
+            value != nullptr && option->get_configurable()) {
+            arguments.insert(arguments.begin(), "--" + name + "=" + value);
+        }
+    }
+    std::reverse(arguments.begin(), arguments.end());
+    return arguments;
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
@@ -104,7 +124,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     Options& options = parsed.options;
     CLI::App app{"The fastest honest hello-world HTTP/1.1 server: io_uring, one thread per core.",
                  "hello-uring"};
-    app.option_defaults()->always_capture_default();
+    app.option_defaults()->always_capture_default()->multi_option_policy(
+        CLI::MultiOptionPolicy::TakeLast);
+    app.allow_config_extras(CLI::config_extras_mode::error);
     app.set_version_flag("--version", version_text());
     app.set_config("--config", "", "read options from this file (TOML or INI: port=8080)");
     add_listen_options(app, options);
@@ -115,13 +137,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     CLI::Option* check = app.add_option("--check", check_url, "health check: GET, exit 0 or 1")
                              ->expected(0, 1)
                              ->configurable(false);
-    for (CLI::Option* option : app.get_options()) {
-        if (option != check && !option->get_lnames().empty()) {
-            option->envname(environment_name(option->get_lnames().front()));
-        }
-    }
     try {
-        app.parse(argc, argv);
+        app.parse(arguments_after_environment(app, argc, argv));
         if (check->count() != 0) {
             options.check_url = check_url;
         }

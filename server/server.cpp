@@ -79,13 +79,22 @@ double cpu_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+/// SIGUSR2 is how a worker that has ended says so.
+sigset_t awaited_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
+        sigaddset(&signals, signal);
+    }
+    return signals;
+}
+
 class Server {
 public:
     explicit Server(const Options& options)
         : options_(options), crew_(static_cast<std::size_t>(options.threads)) {}
 
     int run() {
-        block_signals();
         start();
         announce();
         while (running_ != 0) {
@@ -97,7 +106,6 @@ public:
     }
 
 private:
-    void block_signals();
     void start();
     void serve(std::size_t index, std::promise<void>& ready);
     void announce() const;
@@ -111,7 +119,7 @@ private:
 
     const Options& options_;
     Crew crew_;
-    sigset_t signals_{};
+    const sigset_t signals_ = awaited_signals();
     Clock::time_point started_ = Clock::now();
     std::optional<Clock::time_point> deadline_;  ///< while stopping: when patience ends
     bool aborting_ = false;
@@ -121,17 +129,6 @@ private:
     std::atomic<std::size_t> running_{0};
     std::atomic<bool> failed_{false};
 };
-
-/// In every thread, for threads inherit the mask: only main takes signals, and only by waiting.
-/// SIGUSR2 is how a worker that has ended says so.
-void Server::block_signals() {
-    std::signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&signals_);
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
-        sigaddset(&signals_, signal);
-    }
-    check_negative(-pthread_sigmask(SIG_BLOCK, &signals_, nullptr), "pthread_sigmask");
-}
 
 void Server::start() {
     listeners_ = open_listeners(options_.listen, options_.threads);
@@ -257,6 +254,12 @@ ProcessFacts Server::facts() const {
 }
 
 }  // namespace
+
+void block_signals() {
+    std::signal(SIGPIPE, SIG_IGN);
+    const sigset_t signals = awaited_signals();
+    check_negative(-pthread_sigmask(SIG_BLOCK, &signals, nullptr), "pthread_sigmask");
+}
 
 int run_server(Options options) {
     if (options.threads == 0) {

@@ -9,9 +9,12 @@
 
 namespace hello {
 
+/// Blocks the signals that run_server() waits for, in this thread and in those it will start: to
+/// be called before there is another thread, the log's included.
+void block_signals();
+
 /// Serves until SIGTERM or SIGINT. Returns the exit code: 0 stopped cleanly, 1 failed while
-/// running. Throws StartError, std::system_error where it can't start. To be called from the main
-/// thread, before any other thread exists: it blocks the signals for all of them.
+/// running. Throws StartError, std::system_error where it can't start.
 [[nodiscard]] int run_server(Options options);
 
 }  // namespace hello
