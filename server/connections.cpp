@@ -39,31 +39,34 @@ Connections::Connections(
 }
 
 void Connections::admit(int fd) {
-    Connection* connection = pool_.open(fd);
-    if (connection == nullptr) {
-        stats_.accept_errors.add();
-        ::close(fd);
-        return;
-    }
-    crew_.connections.fetch_add(1, std::memory_order_relaxed);
     stats_.connections_accepted.add();
-    stats_.connections_open.add();
-    touch(*connection);
+    crew_.connections.fetch_add(1, std::memory_order_relaxed);
+    static_cast<void>(open(fd));
 }
 
 void Connections::adopt(int fd) {
-    Connection* connection = pool_.open(fd);
-    if (connection == nullptr) {
-        stats_.connections_closed.add();
+    if (Connection* connection = open(fd); connection != nullptr) {
+        connection->answered = true;
+        connection->placed = true;
+    } else {
         crew_.balancer.remove(index_);
-        crew_.connections.fetch_sub(1, std::memory_order_relaxed);
-        ::close(fd);
-        return;
     }
-    connection->answered = true;
-    connection->placed = true;
+}
+
+/// Null, and `fd` closed, where memory is short.
+Connection* Connections::open(int fd) {
+    Connection* connection = pool_.open(fd);
     stats_.connections_open.add();
-    touch(*connection);
+    if (connection != nullptr) {
+        if (draining_) {
+            connection->session.finish_soon();
+        }
+        touch(*connection);
+        return connection;
+    }
+    count_closed();
+    ::close(fd);
+    return nullptr;
 }
 
 void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
@@ -75,7 +78,10 @@ void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
     }
     Connection* connection = pool_.find(tag.slot, tag.generation);
     if (connection == nullptr) {
-        on_stale(tag);
+        stats_.stale_completions.add();
+        if (tag.op == Op::SendNow) {  // closed in the same submission: the answer is lost
+            stats_.send_errors.add();
+        }
     } else if (tag.op == Op::Receive) {
         on_received(*connection, cqe, input);
     } else if (tag.op == Op::SendNow) {
@@ -87,15 +93,6 @@ void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
     }
     if (has_buffer) {  // whatever became of the connection
         buffers_.give_back(id);
-    }
-}
-
-/// Its connection is gone. Where it was the send of a connection closed in the same submission,
-/// the client has not got its answer.
-void Connections::on_stale(UserData tag) {
-    stats_.stale_completions.add();
-    if (tag.op == Op::SendNow) {
-        stats_.send_errors.add();
     }
 }
 
@@ -185,16 +182,14 @@ void Connections::on_handed_off(Connection& connection, int result) {
 }
 
 void Connections::expire() {
-    exchange_.expire([this](Connection& connection) { on_due(connection); });
-}
-
-void Connections::on_due(Connection& connection) {
-    if (connection.state == State::Lingering || connection.is_sending()) {
-        close(connection);
-        return;
-    }
-    connection.verdict = connection.session.expire(connection.answers);
-    touch(connection);
+    exchange_.expire([this](Connection& connection) {
+        if (connection.state == State::Lingering || connection.is_sending()) {
+            close(connection);
+        } else {
+            connection.verdict = connection.session.expire(connection.answers);
+            touch(connection);
+        }
+    });
 }
 
 void Connections::drain() {
@@ -211,18 +206,6 @@ void Connections::abort() {
             close(connection);
         }
     });
-}
-
-void Connections::update_gauges() noexcept {
-    stats_.buffers_available.set(buffers_.available());
-    stats_.slots_in_use.set(pool_.size());
-}
-
-void Connections::touch(Connection& connection) {
-    if (!connection.touched) {
-        connection.touched = true;
-        touched_.push_back(connection.slot);
-    }
 }
 
 void Connections::advance_touched() {
@@ -404,6 +387,10 @@ void Connections::forget(Connection& connection) {
     if (connection.placed) {
         crew_.balancer.remove(index_);
     }
+    count_closed();
+}
+
+void Connections::count_closed() {
     crew_.connections.fetch_sub(1, std::memory_order_relaxed);
     stats_.connections_closed.add();
     stats_.connections_open.subtract(1);

@@ -80,12 +80,17 @@ public:
     /// Descriptors were closed since this was asked last.
     [[nodiscard]] bool freed_descriptors() noexcept { return std::exchange(freed_, false); }
 
-    void update_gauges() noexcept;
+    void update_gauges() noexcept {
+        stats_.buffers_available.set(buffers_.available());
+        stats_.slots_in_use.set(pool_.size());
+    }
 
 private:
     using State = Connection::State;
     using Receiving = Connection::Receiving;
     using Verdict = HttpSession::Verdict;
+
+    [[nodiscard]] Connection* open(int fd);
 
     // What completions mean:
     void on_received(Connection& connection, const io_uring_cqe& cqe, std::string_view input);
@@ -93,11 +98,14 @@ private:
     void on_send_now_failed(Connection& connection, int result);
     void on_sent(Connection& connection, int result);
     void on_handed_off(Connection& connection, int result);
-    void on_stale(UserData tag);
-    void on_due(Connection& connection);
 
     // What comes next:
-    void touch(Connection& connection);
+    void touch(Connection& connection) {
+        if (!connection.touched) {
+            connection.touched = true;
+            touched_.push_back(connection.slot);
+        }
+    }
     void advance(Connection& connection);
     void advance_open(Connection& connection);
     [[nodiscard]] bool send(Connection& connection);
@@ -110,6 +118,7 @@ private:
     void search_once_more(Connection& connection);
     void close(Connection& connection);
     void forget(Connection& connection);
+    void count_closed();
 
     const ServerConfig& config_;
     Crew& crew_;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <istream>
 #include <string>
 #include <utility>
 
@@ -31,20 +30,20 @@ int tighter(int a, int b) {
     return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
 }
 
-double read_number(std::istream&& stream) {
-    double number = 0;
-    return stream >> number ? number : 0;  // "max" and -1 are no quota
+/// Numbers at the begin of a file; "max", -1 and a missing file count as 0, no quota.
+std::pair<double, double> read_numbers(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::pair<double, double> numbers{0, 0};
+    file >> numbers.first >> numbers.second;
+    return numbers;
 }
 
 /// cgroup v2: "QUOTA PERIOD" in one file; v1: two files.
 int read_quota(const std::filesystem::path& group) {
-    std::ifstream v2(group / "cpu.max");
-    if (v2.is_open()) {
-        const double quota = read_number(std::move(v2));
-        return round_up(quota, quota == 0 ? 0 : read_number(std::move(v2)));
-    }
-    return round_up(read_number(std::ifstream(group / "cpu.cfs_quota_us")),
-                    read_number(std::ifstream(group / "cpu.cfs_period_us")));
+    const auto [quota, period] = read_numbers(group / "cpu.max");
+    return tighter(round_up(quota, period),
+                   round_up(read_numbers(group / "cpu.cfs_quota_us").first,
+                            read_numbers(group / "cpu.cfs_period_us").first));
 }
 
 }  // namespace

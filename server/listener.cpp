@@ -95,7 +95,8 @@ bool has_ipv6() {
     const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in6 any{};
     any.sin6_family = AF_INET6;
-    return bind(socket.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+    return socket.is_open() &&
+           bind(socket.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
 }
 
 Endpoint resolve(const std::string& host, std::uint16_t port) {

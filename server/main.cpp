@@ -13,6 +13,17 @@
 #include "options.h"
 #include "server.h"
 
+namespace {
+
+/// Where the server of these options would be found; numeric, for an image may lack /etc/hosts.
+std::string own_url(const hello::ListenOptions& listen) {
+    const bool ipv6 = listen.host.find(':') != std::string::npos;
+    const std::string host = listen.host.empty() ? "127.0.0.1" : listen.host;
+    return "http://" + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(listen.port);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     try {
         auto [options, exit_code] = hello::parse_options(argc, argv);
@@ -20,9 +31,8 @@ int main(int argc, char** argv) {
             return *exit_code;
         }
         if (options.check_url) {
-            const std::string port = std::to_string(options.listen.port);
             const bool healthy = hello::check_health(
-                options.check_url->empty() ? "http://localhost:" + port : *options.check_url);
+                options.check_url->empty() ? own_url(options.listen) : *options.check_url);
             return healthy ? 0 : 1;
         }
         hello::block_signals();

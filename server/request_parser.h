@@ -98,13 +98,13 @@ private:
     int on_body(std::string_view octets) noexcept;
     int on_chunk_header() noexcept;
     int on_message_complete() noexcept;
-    template <auto kHandler>
+    template <auto Handler>
     static int event(llhttp_t* llhttp) noexcept {
-        return (static_cast<RequestParser*>(llhttp->data)->*kHandler)();
+        return (static_cast<RequestParser*>(llhttp->data)->*Handler)();
     }
-    template <auto kHandler>
+    template <auto Handler>
     static int span(llhttp_t* llhttp, const char* at, std::size_t size) noexcept {
-        return (static_cast<RequestParser*>(llhttp->data)->*kHandler)({at, size});
+        return (static_cast<RequestParser*>(llhttp->data)->*Handler)({at, size});
     }
     static const llhttp_settings_t kSettings;
     static llhttp_settings_t make_settings() noexcept;

@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <future>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -191,8 +191,7 @@ void Server::announce() const {
             "sysctl -w net.core.somaxconn=65535",
             listeners_.backlog);
     }
-    std::printf("listening on http://%s\n", listeners_.address.c_str());
-    std::fflush(stdout);
+    std::cout << "listening on http://" << listeners_.address << std::endl;
     notify_service_manager("READY=1");
 }
 
@@ -256,7 +255,7 @@ ProcessFacts Server::facts() const {
 }  // namespace
 
 void block_signals() {
-    std::signal(SIGPIPE, SIG_IGN);
+    check_errno(std::signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -1 : 0, "signal");
     const sigset_t signals = awaited_signals();
     check_negative(-pthread_sigmask(SIG_BLOCK, &signals, nullptr), "pthread_sigmask");
 }

@@ -12,8 +12,9 @@ namespace hello {
 namespace {
 
 using Workers = std::vector<const WorkerStats*>;
+using CounterMember = Counter WorkerStats::*;
 
-std::uint64_t sum(const Workers& workers, Counter WorkerStats::*counter) {
+std::uint64_t sum(const Workers& workers, CounterMember counter) {
     std::uint64_t total = 0;
     for (const WorkerStats* worker : workers) {
         total += (worker->*counter).get();
