@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// What /proc tells about a process: descriptors, threads, processor time, memory. Functions return
+// a snapshot; a process or thread that vanishes while it is read is simply left out.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace hello::test {
+
+/// Number of open descriptors.
+[[nodiscard]] std::size_t open_descriptors(pid_t pid);
+/// Name (comm) of every thread, kernel io workers ("iou-wrk-N") included.
+[[nodiscard]] std::vector<std::string> thread_names(pid_t pid);
+/// Ids of all threads.
+[[nodiscard]] std::vector<pid_t> thread_ids(pid_t pid);
+/// Processor time of all threads, user and system, in clock ticks (1/100 s).
+[[nodiscard]] long cpu_ticks(pid_t pid);
+/// Proportional memory use in KiB, from smaps_rollup.
+[[nodiscard]] long pss_kib(pid_t pid);
+/// The first child of a process, or -1.
+[[nodiscard]] pid_t first_child(pid_t pid);
+/// A field of /proc/PID/status such as "SigIgn"; empty when there is none.
+[[nodiscard]] std::string status_field(pid_t pid, const std::string& name);
+/// True when any thread is a kernel io worker: something was punted to io-wq.
+[[nodiscard]] bool has_io_worker(pid_t pid);
+
+}  // namespace hello::test
