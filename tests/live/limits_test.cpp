@@ -98,7 +98,7 @@ TEST_CASE("a head up to the default limit is served and a larger one gets 431", 
     CHECK(status_of(server, head_of(kHeadLimit * 2)) == 431);
 }
 
-TEST_CASE("--max-header-bytes moves the limit of the head", "[live][limits]") {
+TEST_CASE("The option --max-header-bytes moves the limit of the head", "[live][limits]") {
     ServerProcess server({"--threads", "1", "--max-header-bytes", "2048"});
     check_edge(server, head_of, 2048 - 4, 2048 + 4, 431);
     CHECK(status_of(server, head_of(kHeadLimit)) == 431);

@@ -125,7 +125,7 @@ ToolOptions with_environment(std::vector<std::pair<std::string, std::string>> en
 
 }  // namespace
 
-TEST_CASE("--help lists every option and exits 0", "[live][options]") {
+TEST_CASE("The option --help lists every option and exits 0", "[live][options]") {
     const ToolResult result = run_server({"--help"});
     CHECK(result.exit_code == 0);
     CHECK(result.err.empty());
@@ -157,7 +157,7 @@ TEST_CASE("--help lists every option and exits 0", "[live][options]") {
     }
 }
 
-TEST_CASE("--version names the versions of everything and exits 0", "[live][options]") {
+TEST_CASE("The option --version names the versions of everything and exits 0", "[live][options]") {
     const ToolResult result = run_server({"--version"});
     CHECK(result.exit_code == 0);
     CHECK(result.err.empty());
@@ -270,7 +270,7 @@ TEST_CASE("a configuration file that is missing or wrong is refused and named", 
     check_refused(run_server({"--config", bad_value.path()}), 2, "port");
 }
 
-TEST_CASE("--body sets the body, its length and that of HEAD", "[live][options]") {
+TEST_CASE("The option --body sets the body, its length and that of HEAD", "[live][options]") {
     for (const std::string& body :
          {std::string("Hi"), std::string("Hello, World!\n"),
           std::string("\xC3\xA4\xF0\x9F\x98\x80 %s {} \\n"), std::string(65536, 'x')}) {
@@ -294,7 +294,8 @@ TEST_CASE("an empty --body is an empty body", "[live][options]") {
     CHECK(response.body.empty());
 }
 
-TEST_CASE("--server-header changes the Server field and empty leaves it out", "[live][options]") {
+TEST_CASE("The option --server-header changes the Server field and empty leaves it out",
+          "[live][options]") {
     ServerProcess changed({"--threads", "1", "--server-header", "another name/1.0"});
     CHECK(get(changed.port()).header("Server") == "another name/1.0");
     ServerProcess without({"--threads", "1", "--server-header", ""});
@@ -306,7 +307,7 @@ TEST_CASE("--server-header changes the Server field and empty leaves it out", "[
     CHECK_FALSE(replies.responses[0].has("Server"));
 }
 
-TEST_CASE("--threads gives that many worker threads", "[live][options]") {
+TEST_CASE("The option --threads gives that many worker threads", "[live][options]") {
     std::vector<std::size_t> totals;
     for (const int threads : {1, 3, 8}) {
         ServerProcess server({"--threads", std::to_string(threads)});
@@ -346,7 +347,7 @@ TEST_CASE("two hundred threads start and serve", "[live][options]") {
     CHECK(server.stop() == 0);
 }
 
-TEST_CASE("--pin binds each worker to one allowed CPU", "[live][options]") {
+TEST_CASE("The option --pin binds each worker to one allowed CPU", "[live][options]") {
     const std::size_t cpus = allowed_cpus().size();
     ServerProcess server({"--pin", "--threads", std::to_string(cpus)});
     std::set<std::string> lists;
@@ -390,7 +391,7 @@ TEST_CASE("a client that waits before it sends is served with either --defer-acc
     }
 }
 
-TEST_CASE("--log-format json writes one JSON object per line", "[live][options]") {
+TEST_CASE("The option --log-format json writes one JSON object per line", "[live][options]") {
     ServerProcess server({"--threads", "1", "--log-format", "json", "--log-level", "debug"});
     RawClient client(server.port());
     client.send("\"garbage\" \\ \x01\x02 {}\r\n\r\n");
@@ -428,7 +429,7 @@ TEST_CASE("text log lines carry time and level", "[live][options]") {
     CHECK(lines.size() < 15);
 }
 
-TEST_CASE("--log-level error keeps a normal run silent", "[live][options]") {
+TEST_CASE("The option --log-level error keeps a normal run silent", "[live][options]") {
     ServerProcess server({"--threads", "1", "--log-level", "error"});
     CHECK(get(server.port()).body == kBody);
     CHECK(server.stop() == 0);
@@ -477,7 +478,7 @@ TEST_CASE("a port in use is noticed whatever the other listener's options",
     check_refused(run_server({"--host", "127.0.0.1", "--share-port", "--port", port}), 1, port);
 }
 
-TEST_CASE("--share-port joins a port, and the second server goes on alone",
+TEST_CASE("The option --share-port joins a port, and the second server goes on alone",
           "[live][options][port]") {
     ServerProcess first({"--threads", "1", "--share-port", "--body", "first"});
     const std::string port = std::to_string(first.port());
@@ -509,7 +510,8 @@ TEST_CASE("a restart on the same port works at once", "[live][options][port]") {
     }
 }
 
-TEST_CASE("--check tells by its exit code whether a server answers", "[live][options][check]") {
+TEST_CASE("The option --check tells by its exit code whether a server answers",
+          "[live][options][check]") {
     ServerProcess server;
     const std::string port = std::to_string(server.port());
     const ToolResult good = run_server({"--check", server.url()});
@@ -527,7 +529,7 @@ TEST_CASE("--check tells by its exit code whether a server answers", "[live][opt
     CHECK(nobody.elapsed < scaled(Milliseconds(2000)));
 }
 
-TEST_CASE("--check fails when nobody answers the connection", "[live][options][check]") {
+TEST_CASE("The option --check fails when nobody answers the connection", "[live][options][check]") {
     const Listener silent = make_listener(PortSharing::No);
     const ToolResult result =
         run_server({"--check", "http://127.0.0.1:" + std::to_string(silent.port) + "/"});
@@ -548,7 +550,7 @@ TEST_CASE("by default both address families are served", "[live][options][host]"
     CHECK(get(server.port(), "::1").body == kBody);
 }
 
-TEST_CASE("--host limits the server to that address", "[live][options][host]") {
+TEST_CASE("The option --host limits the server to that address", "[live][options][host]") {
     ServerProcess v4({"--host", "127.0.0.1"});
     CHECK(get(v4.port()).body == kBody);
     CHECK(v4.ready_line().find("http://127.0.0.1:") != std::string::npos);
@@ -563,7 +565,7 @@ TEST_CASE("--host limits the server to that address", "[live][options][host]") {
     CHECK_FALSE(RawClient::try_connect(v6.port(), {.address = "127.0.0.1"}));
 }
 
-TEST_CASE("--host takes a name", "[live][options][host]") {
+TEST_CASE("The option --host takes a name", "[live][options][host]") {
     require_tool("curl");
     ServerProcess server({"--host", "localhost"});
     const ToolResult result =

@@ -50,7 +50,8 @@ bool names_one(const std::string& text, const std::vector<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("--engine io_uring ends with a clear line when io_uring is refused", "[live][refusal]") {
+TEST_CASE("The option --engine io_uring ends with a clear line when io_uring is refused",
+          "[live][refusal]") {
     for (const Refusal& refusal : refusals()) {
         ToolOptions options;
         options.before_exec = refuse_with(refusal.error_number);
@@ -68,7 +69,7 @@ TEST_CASE("--engine io_uring ends with a clear line when io_uring is refused", "
     }
 }
 
-TEST_CASE("--engine auto serves without io_uring or says why not", "[live][refusal]") {
+TEST_CASE("The option --engine auto serves without io_uring or says why not", "[live][refusal]") {
     ServerOptions options;
     options.arguments = {"--threads", "2"};
     options.before_exec = refuse_with(EPERM);
