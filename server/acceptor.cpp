@@ -7,11 +7,15 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <spdlog/spdlog.h>
+
+#include "error.h"
 
 namespace hello {
 
@@ -28,25 +32,26 @@ int Acceptor::on_completion(const io_uring_cqe& cqe) {
     return cqe.res;
 }
 
-/// accept(2): out of descriptors or memory, the connection stays in the backlog and accepting
-/// again at once would fail again; all else concerns one connection that is gone already.
+/// accept(2): some errors are the fate of one connection, which is gone. After any other, above
+/// all where descriptors are short, accepting again at once would fail again.
 void Acceptor::on_error(int error) {
-    switch (error) {
-        case ECANCELED: return;
-        case EMFILE:
-        case ENFILE:
-        case ENOBUFS:
-        case ENOMEM:
-            exhausted_ = true;
-            stats_.accepts_paused.add();
-            break;
-        default: break;
+    constexpr std::array kOfOneConnection{ECONNABORTED, EAGAIN,   EINTR,       EPROTO,
+                                          ENOPROTOOPT,  ENETDOWN, ENETUNREACH, EHOSTDOWN,
+                                          EHOSTUNREACH, ENONET,   EOPNOTSUPP};
+    if (error == ECANCELED) {
+        return;
     }
     stats_.accept_errors.add();
-    if (exhausted_ && !std::exchange(warned_, true)) {
+    if (std::find(kOfOneConnection.begin(), kOfOneConnection.end(), error) !=
+        kOfOneConnection.end()) {
+        return;
+    }
+    exhausted_ = true;
+    stats_.accepts_paused.add();
+    if (!std::exchange(warned_, true)) {
         spdlog::warn(
-            "cannot accept: {}; clients wait in the backlog; cure: raise the limit of "
-            "open files (ulimit -n)",
+            "cannot accept: {}; clients wait in the backlog; cure where files are short: "
+            "raise ulimit -n",
             std::strerror(error));
     }
 }
@@ -57,20 +62,27 @@ int Acceptor::next_waiting() {
         surplus_.erase(surplus_.begin());
         return fd.release();
     }
-    return stopping_ && accept_ == Accept::Idle && listener_.is_open() ? take_from_backlog() : -1;
+    const bool ends = stopping_ && !exhausted_ && accept_ == Accept::Idle;
+    return ends && listener_.is_open() ? take_from_backlog() : -1;
 }
 
 /// Closing the listener resets whoever is in its queue, so the queue is emptied first.
 int Acceptor::take_from_backlog() {
-    fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
-    int fd = -1;
-    do {
-        fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
-    } while (fd == -1 && (errno == EINTR || errno == ECONNABORTED));
-    if (fd == -1) {
-        listener_.reset();
+    check_errno(fcntl(listener_.get(), F_SETFL, O_NONBLOCK), "fcntl");
+    for (;;) {
+        const int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            return fd;
+        }
+        if (errno == EAGAIN || errno == EINVAL) {  // the queue is empty, or was shut down
+            listener_.reset();
+            return -1;
+        }
+        on_error(errno);
+        if (exhausted_) {
+            return -1;
+        }
     }
-    return fd;
 }
 
 void Acceptor::manage(Operations& operations, bool room) {

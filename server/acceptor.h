@@ -39,8 +39,16 @@ public:
     /// Arms or cancels the accept as things stand. `room`: another connection may be opened.
     void manage(Operations& operations, bool room);
 
-    /// No more connections than those already there.
+    [[nodiscard]] bool is_exhausted() const noexcept { return exhausted_; }
+
+    /// No more connections than those that clients have opened already.
     void stop() noexcept { stopping_ = true; }
+
+    /// Not even those.
+    void close() noexcept {
+        surplus_.clear();
+        listener_.reset();
+    }
     [[nodiscard]] bool is_stopped() const noexcept {
         return !listener_.is_open() && surplus_.empty();
     }

@@ -43,20 +43,26 @@ public:
         ++counts_[self];
     }
 
+    /// `worker` ends, unless a connection is on its way to it: returns whether nothing comes any
+    /// more.
+    [[nodiscard]] bool leave(std::size_t worker) {
+        const std::scoped_lock lock(mutex_);
+        if (counts_[worker] == 0) {
+            counts_[worker] = kGone;
+        }
+        return counts_[worker] == kGone;
+    }
+
     void remove(std::size_t worker) {
         const std::scoped_lock lock(mutex_);
         --counts_[worker];
     }
 
-    /// Lasting connections of `worker`, those on their way to it included.
-    [[nodiscard]] std::size_t count(std::size_t worker) const {
-        const std::scoped_lock lock(mutex_);
-        return counts_[worker];
-    }
-
 private:
-    mutable std::mutex mutex_;
-    std::vector<std::size_t> counts_;
+    static constexpr std::size_t kGone = ~std::size_t{0};
+
+    std::mutex mutex_;
+    std::vector<std::size_t> counts_;  ///< lasting connections, those on their way included
 };
 
 }  // namespace hello

@@ -29,7 +29,6 @@ struct Connection {
     enum class State : std::uint8_t {
         Open,       ///< requests are read and answered
         Lingering,  ///< all is sent, FIN too; input is discarded until the client's FIN
-        Leaving,    ///< on its way to another worker
         Closed,     ///< close is submitted; operations may still be in flight
     };
     enum class Receiving : std::uint8_t { Not, Once, Multishot };
@@ -54,7 +53,6 @@ struct Connection {
     int fd;
     std::uint32_t slot;
     std::uint32_t generation = 0;
-    std::uint32_t destination = 0;  ///< the worker it leaves for
     State state = State::Open;
     Receiving receiving = Receiving::Not;
     HttpSession::Verdict verdict = HttpSession::Verdict::Read;

@@ -53,9 +53,9 @@ void Connections::adopt(int fd) {
     }
 }
 
-/// Null, and `fd` closed, where memory is short.
+/// Null, and `fd` closed, where memory is short or all shall end.
 Connection* Connections::open(int fd) {
-    Connection* connection = pool_.open(fd);
+    Connection* connection = aborting_ ? nullptr : pool_.open(fd);
     stats_.connections_open.add();
     if (connection != nullptr) {
         if (draining_) {
@@ -64,6 +64,7 @@ Connection* Connections::open(int fd) {
         touch(*connection);
         return connection;
     }
+    stats_.accept_errors.add();
     count_closed();
     ::close(fd);
     return nullptr;
@@ -86,10 +87,8 @@ void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
         on_received(*connection, cqe, input);
     } else if (tag.op == Op::SendNow) {
         on_send_now_failed(*connection, cqe.res);
-    } else if (tag.op == Op::Send) {
-        on_sent(*connection, cqe.res);
     } else {
-        on_handed_off(*connection, cqe.res);
+        on_sent(*connection, cqe.res);
     }
     if (has_buffer) {  // whatever became of the connection
         buffers_.give_back(id);
@@ -166,19 +165,15 @@ void Connections::on_sent(Connection& connection, int result) {
     }
 }
 
-void Connections::on_handed_off(Connection& connection, int result) {
-    --connection.in_flight;
+/// `tag`: {HandOff, worker, fd}.
+void Connections::on_handed_off(UserData tag, int result) {
+    --handing_off_;
     if (result < 0) {  // the other worker can't be reached: the connection stays
-        crew_.balancer.take_back(connection.destination, index_);
-        connection.state = State::Open;
-        connection.placed = true;
-        touch(connection);
-        return;
+        crew_.balancer.take_back(tag.generation, index_);
+        adopt(static_cast<int>(tag.slot));
+    } else {
+        stats_.handoffs.add();
     }
-    stats_.handoffs.add();
-    stats_.connections_open.subtract(1);
-    connection.state = State::Closed;
-    touch(connection);
 }
 
 void Connections::expire() {
@@ -201,15 +196,11 @@ void Connections::drain() {
 }
 
 void Connections::abort() {
-    pool_.for_each([this](Connection& connection) {
-        if (connection.state != State::Leaving) {
-            close(connection);
-        }
-    });
+    aborting_ = true;
+    pool_.for_each([this](Connection& connection) { close(connection); });
 }
 
 void Connections::advance_touched() {
-    buffers_.publish();
     exchange_.begin_sends();
     advancing_.swap(touched_);
     for (const std::uint32_t slot : advancing_) {
@@ -229,7 +220,6 @@ void Connections::advance(Connection& connection) {
                 manage_receiving(connection);
             }
             break;
-        case State::Leaving: break;
         case State::Closed:
             if (connection.in_flight == 0) {
                 pool_.release(connection);
@@ -246,7 +236,7 @@ void Connections::advance_open(Connection& connection) {
             }
         } else if (connection.verdict != Verdict::Read) {
             return finish(connection);
-        } else if (draining_ && connection.session.phase() == HttpSession::Phase::Idle) {
+        } else if (draining_ && connection.session.awaits_request()) {
             return search_once_more(connection);
         }
     }
@@ -338,8 +328,8 @@ void Connections::receive(Connection& connection) {
 /// it stays here. What was just sent goes ahead of it: it is queued first, and taken whole.
 bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
     connection.placed = true;
-    const bool movable = connection.session.phase() == HttpSession::Phase::Idle &&
-                         connection.in_flight == 0 && !draining_ && sent_bytes <= kSafeSendBytes;
+    const bool movable = connection.session.awaits_request() && connection.in_flight == 0 &&
+                         !draining_ && sent_bytes <= kSafeSendBytes;
     if (!movable) {
         crew_.balancer.add(index_);
         return true;
@@ -348,11 +338,11 @@ bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
     if (worker == index_) {
         return true;
     }
+    operations_.hand_off(connection.fd, worker, crew_.members[worker].ring_fd);
+    ++handing_off_;
+    stats_.connections_open.subtract(1);
     exchange_.forget_deadline(connection);
-    connection.state = State::Leaving;
-    connection.placed = false;
-    connection.destination = static_cast<std::uint32_t>(worker);
-    operations_.hand_off(connection, crew_.ring_fds[worker].load());
+    pool_.release(connection);
     return false;
 }
 
@@ -394,7 +384,9 @@ void Connections::count_closed() {
     crew_.connections.fetch_sub(1, std::memory_order_relaxed);
     stats_.connections_closed.add();
     stats_.connections_open.subtract(1);
-    freed_ = true;
+    if (crew_.anyone_waits.load(std::memory_order_relaxed)) {
+        crew_.wake_waiting();
+    }
 }
 
 }  // namespace hello

@@ -8,7 +8,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -17,25 +16,16 @@
 
 #include <liburing.h>
 
-#include "balancer.h"
 #include "buffer_ring.h"
 #include "config.h"
 #include "connection.h"
+#include "crew.h"
 #include "exchange.h"
 #include "operations.h"
 #include "stats.h"
 #include "user_data.h"
 
 namespace hello {
-
-/// What the workers of a process share.
-struct Crew {
-    explicit Crew(std::size_t worker_count) : balancer(worker_count), ring_fds(worker_count) {}
-
-    Balancer balancer;
-    std::vector<std::atomic<int>> ring_fds;   ///< where to hand connections over; by worker
-    std::atomic<std::size_t> connections{0};  ///< open in the whole process
-};
 
 class Connections {
 public:
@@ -72,13 +62,15 @@ public:
     /// Close all now.
     void abort();
 
-    /// None is left, and none is on its way to here.
-    [[nodiscard]] bool are_gone() const {
-        return pool_.size() == 0 && crew_.balancer.count(index_) == 0;
+    /// None is left, none is on its way, and none will come from another worker.
+    [[nodiscard]] bool are_gone() {
+        return pool_.size() == 0 && handing_off_ == 0 && crew_.balancer.leave(index_);
     }
 
-    /// Descriptors were closed since this was asked last.
-    [[nodiscard]] bool freed_descriptors() noexcept { return std::exchange(freed_, false); }
+    /// The other end of hand_off, and what became of it here.
+    void on_handed_off(UserData tag, int result);
+
+    void publish_buffers() noexcept { buffers_.publish(); }
 
     void update_gauges() noexcept {
         stats_.buffers_available.set(buffers_.available());
@@ -97,7 +89,6 @@ private:
     void on_receive_error(Connection& connection, int error);
     void on_send_now_failed(Connection& connection, int result);
     void on_sent(Connection& connection, int result);
-    void on_handed_off(Connection& connection, int result);
 
     // What comes next:
     void touch(Connection& connection) {
@@ -130,8 +121,9 @@ private:
     Exchange exchange_;
     std::vector<std::uint32_t> touched_;    ///< slots to advance
     std::vector<std::uint32_t> advancing_;  ///< those of this turn, while the next are noted
+    std::size_t handing_off_ = 0;           ///< hand-offs that have not completed
     bool draining_ = false;
-    bool freed_ = false;
+    bool aborting_ = false;
 };
 
 }  // namespace hello

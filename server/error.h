@@ -31,12 +31,6 @@ inline int check_negative(int result, const std::string& what) {
     return result;
 }
 
-/// The command line, environment or configuration file asks for something impossible: exit code 2.
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
 /// Start-up failed for a reason the operator can cure; the text names both: exit code 1.
 class StartError : public std::runtime_error {
 public:

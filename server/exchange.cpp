@@ -113,7 +113,6 @@ void Exchange::count(Answer answer) noexcept {
 Waiting Exchange::what_it_waits_for(const Connection& connection) noexcept {
     switch (connection.state) {
         case Connection::State::Lingering: return Waiting::ForLinger;
-        case Connection::State::Leaving:
         case Connection::State::Closed: return Waiting::Forever;
         case Connection::State::Open: break;
     }
@@ -153,8 +152,13 @@ void Exchange::forget_deadline(Connection& connection) noexcept {
     }
 }
 
+/// What happened since the deadline was set, in the same batch of completions even, counts.
 Connection* Exchange::next_due(Waiting kind) noexcept {
-    const std::uint32_t slot = queues_[static_cast<std::size_t>(kind)].due(now_s_);
+    std::uint32_t slot = queues_[static_cast<std::size_t>(kind)].due(now_s_);
+    while (slot != kNoSlot && (pool_[slot].progressed || what_it_waits_for(pool_[slot]) != kind)) {
+        update_deadline(pool_[slot]);
+        slot = queues_[static_cast<std::size_t>(kind)].due(now_s_);
+    }
     if (slot == kNoSlot) {
         return nullptr;
     }

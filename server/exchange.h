@@ -72,7 +72,7 @@ private:
     static constexpr std::size_t kAnswersOwedMax = 1024;
     static constexpr std::size_t kOutboxSize = 256 * 1024;
     static constexpr std::size_t kSendSizeMax = 64 * 1024;
-    static constexpr std::uint32_t kLingerSeconds = 2;
+    static constexpr std::uint32_t kLingerSeconds = 1;  ///< at least; at most one more
 
     [[nodiscard]] Connection* next_due(Waiting kind) noexcept;
     [[nodiscard]] static Waiting what_it_waits_for(const Connection& connection) noexcept;

@@ -8,10 +8,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <cstring>
+#include <algorithm>
 #include <iostream>
 #include <memory>
-#include <regex>
 #include <string_view>
 
 #include "error.h"
@@ -21,6 +20,37 @@ namespace hello {
 namespace {
 
 constexpr timeval kPatience{3, 0};
+
+struct Url {
+    std::string authority;  ///< as in the URL
+    std::string host;       ///< without brackets
+    std::string port = "80";
+    std::string path = "/";
+};
+
+Url parse(const std::string& text) {
+    constexpr std::string_view kScheme = "http://";
+    Url url;
+    const std::size_t end = std::min(text.find('/', kScheme.size()), text.size());
+    if (text.starts_with(kScheme)) {
+        url.authority = text.substr(kScheme.size(), end - kScheme.size());
+    }
+    const std::size_t colon = url.authority.find(':', url.authority.find(']') + 1);
+    url.host = url.authority.substr(0, colon);
+    if (url.host.starts_with('[') && url.host.ends_with(']')) {
+        url.host = url.host.substr(1, url.host.size() - 2);
+    }
+    if (colon != std::string::npos) {
+        url.port = url.authority.substr(colon + 1);
+    }
+    if (end != text.size()) {
+        url.path = text.substr(end);
+    }
+    if (url.host.empty() || text.find_first_of(" \r\n") != std::string::npos) {
+        throw StartError("not a URL of the form http://HOST[:PORT][/PATH]");
+    }
+    return url;
+}
 
 UniqueFd connect_to(const std::string& host, const std::string& port) {
     addrinfo hints{};
@@ -41,17 +71,11 @@ UniqueFd connect_to(const std::string& host, const std::string& port) {
 
 }  // namespace
 
-bool check_health(const std::string& url) {
-    static const std::regex kForm(R"(http://(\[([^\]]+)\]|[^/:\[]+)(:([0-9]+))?(/[^\s]*)?)");
-    std::smatch part;
+bool check_health(const std::string& text) {
     try {
-        if (!std::regex_match(url, part, kForm)) {
-            throw StartError("not a URL of the form http://HOST[:PORT][/PATH]");
-        }
-        const std::string host = part[2].matched ? part[2] : part[1];
-        const UniqueFd fd = connect_to(host, part[4].matched ? part[4].str() : "80");
-        const std::string request = "GET " + (part[5].matched ? part[5].str() : "/") +
-                                    " HTTP/1.1\r\nHost: " + part[1].str() +
+        const Url url = parse(text);
+        const UniqueFd fd = connect_to(url.host, url.port);
+        const std::string request = "GET " + url.path + " HTTP/1.1\r\nHost: " + url.authority +
                                     "\r\nConnection: close\r\n\r\n";
         check_errno(static_cast<int>(send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL)),
                     "send");
@@ -62,7 +86,7 @@ bool check_health(const std::string& url) {
         }
         return true;
     } catch (const std::exception& error) {
-        std::cerr << "hello-uring: check of " << url << " failed: " << error.what() << '\n';
+        std::cerr << "hello-uring: check of " << text << " failed: " << error.what() << '\n';
         return false;
     }
 }

@@ -49,6 +49,11 @@ public:
 
     [[nodiscard]] Phase phase() const noexcept { return phase_; }
 
+    /// Whether nothing of a request is there, empty lines before it aside.
+    [[nodiscard]] bool awaits_request() const noexcept {
+        return !in_request_ && phase_ != Phase::Finished;
+    }
+
 private:
     [[nodiscard]] std::string_view skip_blank_lines(std::string_view octets) noexcept;
     [[nodiscard]] std::string_view read_request(std::string_view octets,

@@ -6,6 +6,8 @@
 
 #include <sys/socket.h>
 
+#include <ctime>
+
 #include "buffer_ring.h"
 
 namespace hello {
@@ -90,11 +92,12 @@ void Operations::send_patiently(Connection& connection, ThenClose then_close) no
 }
 
 /// The message's number is the descriptor: threads share the descriptor table (5.18).
-void Operations::hand_off(Connection& connection, int ring_fd) noexcept {
+void Operations::hand_off(int fd, std::size_t worker, int ring_fd) noexcept {
     io_uring_sqe* sqe = ring_.sqe();
-    io_uring_prep_msg_ring(sqe, ring_fd, static_cast<unsigned>(connection.fd), tag(Op::Adopt), 0);
-    io_uring_sqe_set_data64(sqe, tag(Op::HandOff, connection));
-    ++connection.in_flight;
+    io_uring_prep_msg_ring(sqe, ring_fd, static_cast<unsigned>(fd), tag(Op::Adopt), 0);
+    const UserData tag{Op::HandOff, static_cast<std::uint32_t>(worker),
+                       static_cast<std::uint32_t>(fd)};
+    io_uring_sqe_set_data64(sqe, tag.encode());
 }
 
 void Operations::cancel(Connection& connection, Op op) noexcept {
@@ -119,11 +122,16 @@ void Operations::close(const Connection& connection) noexcept {
     io_uring_sqe_set_data64(sqe, tag(Op::Close, connection));
 }
 
-/// Once; multishot timeouts came with 6.4, and one more submission a second costs nothing.
+/// At the begin of the next second of the clock that deadlines are counted in, so that none is
+/// late by more than it was rounded up. The margin is what the coarse clock may lag. Once, for
+/// multishot timeouts came only with 6.4.
 void Operations::tick() noexcept {
-    static __kernel_timespec one_second{1, 0};  // read by the kernel at submission
+    constexpr long kMarginNs = 10'000'000;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    next_tick_ = {now.tv_nsec < kMarginNs ? now.tv_sec : now.tv_sec + 1, kMarginNs};
     io_uring_sqe* sqe = ring_.sqe();
-    io_uring_prep_timeout(sqe, &one_second, 0, 0);
+    io_uring_prep_timeout(sqe, &next_tick_, 0, IORING_TIMEOUT_ABS);
     io_uring_sqe_set_data64(sqe, tag(Op::Tick));
 }
 

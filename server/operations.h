@@ -33,7 +33,8 @@ public:
     void receive_now(Connection& connection) noexcept;
     /// Completes when all of connection.unsent was taken by the socket.
     void send_patiently(Connection& connection, ThenClose then_close) noexcept;
-    void hand_off(Connection& connection, int ring_fd) noexcept;
+    /// Completes with the tag {HandOff, worker, fd}.
+    void hand_off(int fd, std::size_t worker, int ring_fd) noexcept;
     void tick() noexcept;
     void wake(int event_fd, std::uint64_t* value) noexcept;
 
@@ -47,6 +48,7 @@ private:
     [[nodiscard]] io_uring_sqe* receive(Connection& connection) noexcept;
 
     Ring& ring_;
+    __kernel_timespec next_tick_{};  ///< the kernel reads it when it is submitted
 };
 
 }  // namespace hello

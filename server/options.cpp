@@ -100,17 +100,32 @@ void add_log_options(CLI::App& app, Options& options) {
     app.add_option("--log-format", options.log_format)->check(CLI::IsMember({"text", "json"}));
 }
 
-/// The command line behind what the environment says, in the reverse order that CLI11 takes: with
-/// it the last of equal options counts, and both beat the configuration file.
+/// The command line behind what the environment says, in the reverse order that CLI11 takes: the
+/// last of equal options counts, and both beat the configuration file.
 std::vector<std::string> arguments_after_environment(const CLI::App& app,
                                                      int argc,
                                                      const char* const* argv) {
-    std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::vector<std::string> arguments;
     for (const CLI::Option* option : app.get_options()) {
         const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
-        if (const char* value = std::getenv(environment_name(name).c_str());
-            value != nullptr && option->get_configurable()) {
-            arguments.insert(arguments.begin(), "--" + name + "=" + value);
+        const char* value = std::getenv(environment_name(name).c_str());
+        if (value == nullptr || name == "help" || name == "version" || name == "check") {
+            continue;
+        }
+        const bool is_flag = option->get_expected_max() == 0;
+        const bool may_be_empty = name == "server-header" || name == "body" || name == "host";
+        if (is_flag) {
+            arguments.push_back("--" + name + "=" + value);
+        } else if (*value != '\0' || may_be_empty) {
+            arguments.insert(arguments.end(), {"--" + name, value});
+        }
+    }
+    for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+        // CLI11 takes "--server-header=" for an option whose value comes next.
+        if (argument.starts_with("--") && argument.ends_with("=")) {
+            arguments.insert(arguments.end(), {argument.substr(0, argument.size() - 1), ""});
+        } else {
+            arguments.push_back(argument);
         }
     }
     std::reverse(arguments.begin(), arguments.end());

@@ -58,9 +58,6 @@ void RequestParser::begin() noexcept {
     request_ = {};
     progress_ = {};
     name_.clear();
-    if (value_.capacity() > kValueBytesKept) {  // an idle connection holds no long value
-        value_ = {};
-    }
 }
 
 std::string_view RequestParser::read(std::string_view octets) noexcept {
@@ -286,6 +283,9 @@ int RequestParser::on_header_value_complete() noexcept {
 }
 
 int RequestParser::on_headers_complete() noexcept {
+    if (value_.capacity() > kValueBytesKept) {  // an idle connection holds no long value
+        value_ = {};
+    }
     if (!progress_.version_begun) {
         return reject(Status::BadRequest);
     }

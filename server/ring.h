@@ -39,7 +39,7 @@ public:
     /// Calls `handle(const io_uring_cqe&)` for each completion there is, in order. Returns how
     /// many there were.
     template <typename Handle>
-    unsigned for_each_cqe(Handle handle) noexcept {
+    unsigned for_each_cqe(Handle handle) {
         unsigned head = 0;
         unsigned count = 0;
         io_uring_cqe* cqe = nullptr;
@@ -56,6 +56,10 @@ public:
 
     /// Completions that are there now.
     [[nodiscard]] unsigned ready() const noexcept { return io_uring_cq_ready(&ring_); }
+
+    /// Whether the kernel has taken all that was queued. What a queued send refers to must stay
+    /// until then.
+    [[nodiscard]] bool is_submitted() const noexcept { return io_uring_sq_ready(&ring_) == 0; }
 
     [[nodiscard]] io_uring* get() noexcept { return &ring_; }
     [[nodiscard]] int fd() const noexcept { return ring_.ring_fd; }

@@ -107,7 +107,8 @@ public:
 
 private:
     void start();
-    void serve(std::size_t index, std::promise<void>& ready);
+    void serve(std::size_t index, std::promise<void> ready);
+    void pin(std::size_t index) const;
     void announce() const;
     [[nodiscard]] int next_signal() const;
     void on_signal(int signal);
@@ -136,15 +137,23 @@ void Server::start() {
         workers_.push_back(
             std::make_unique<Worker>(options_.server, crew_, workers_.size(), std::move(socket)));
     }
-    std::vector<std::promise<void>> ready(workers_.size());
-    for (std::size_t index = 0; index < workers_.size(); ++index) {
-        ++running_;
-        threads_.emplace_back([this, index, &ready] { serve(index, ready[index]); });
-    }
     std::exception_ptr error;
-    for (std::promise<void>& promise : ready) {
+    std::vector<std::future<void>> ready;
+    try {
+        for (std::size_t index = 0; index < workers_.size(); ++index) {
+            std::promise<void> promise;
+            ready.push_back(promise.get_future());
+            threads_.emplace_back(&Server::serve, this, index, std::move(promise));
+        }
+    } catch (const std::system_error&) {
+        ready.pop_back();
+        error = std::make_exception_ptr(
+            StartError("cannot start thread " + std::to_string(ready.size() + 1) +
+                       "; cure: fewer --threads, or a higher limit of processes (ulimit -u)"));
+    }
+    for (std::future<void>& future : ready) {
         try {
-            promise.get_future().get();
+            future.get();
         } catch (...) {
             error = std::current_exception();
         }
@@ -157,26 +166,32 @@ void Server::start() {
 }
 
 /// A worker's thread.
-void Server::serve(std::size_t index, std::promise<void>& ready) {
-    Worker& worker = *workers_[index];
+void Server::serve(std::size_t index, std::promise<void> ready) {
+    ++running_;
     try {
-        if (options_.pin) {
-            const std::vector<int> cpus = allowed_cpus();
-            if (const int error = pin_to_cpu(cpus[index % cpus.size()]); error != 0) {
-                spdlog::warn("cannot pin thread {}: {}", index, std::strerror(error));
-            }
-        }
-        worker.prepare();
+        pin(index);
+        workers_[index]->prepare();
         ready.set_value();
-        if (!worker.run()) {
-            failed_ = true;
-            kill(getpid(), SIGTERM);
-        }
     } catch (...) {
         ready.set_exception(std::current_exception());
+        return;
+    }
+    try {
+        failed_ = !workers_[index]->run() || failed_;
+    } catch (const std::exception& error) {
+        spdlog::critical("thread {} failed: {}", index, error.what());
+        failed_ = true;
     }
     --running_;
     kill(getpid(), SIGUSR2);
+}
+
+void Server::pin(std::size_t index) const {
+    const std::vector<int> cpus = allowed_cpus();
+    const int error = options_.pin ? pin_to_cpu(cpus[index % cpus.size()]) : 0;
+    if (error != 0) {
+        spdlog::warn("cannot pin thread {}: {}", index, std::strerror(error));
+    }
 }
 
 void Server::announce() const {
@@ -210,6 +225,8 @@ void Server::on_signal(int signal) {
         log_raw_line(stats_to_json(stats(), facts()));
     } else if (signal == SIGTERM || signal == SIGINT) {
         deadline_ ? std::_Exit(1) : drain();
+    } else if (signal == SIGUSR2 && failed_ && !deadline_) {
+        drain();
     } else if (signal == -1 && errno == EAGAIN) {  // the deadline has passed
         aborting_ ? std::_Exit(1) : abort();
     }

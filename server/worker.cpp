@@ -27,8 +27,10 @@ Worker::Worker(const ServerConfig& config, Crew& crew, std::size_t index, Unique
 void Worker::prepare() {
     ring_.emplace(RingSizes{});
     operations_.emplace(*ring_);
+    ring_text_ = ring_->describe();
     connections_.emplace(config_, crew_, index_, *ring_, stats_);
-    crew_.ring_fds[index_] = ring_->fd();
+    crew_.members[index_].ring_fd = ring_->fd();
+    crew_.members[index_].wake_fd = wake_fd_.get();
 
     operations_->wake(wake_fd_.get(), &wake_value_);
     operations_->tick();
@@ -37,12 +39,16 @@ void Worker::prepare() {
 }
 
 bool Worker::run() {
-    while (!acceptor_.is_stopped() || !connections_->are_gone()) {
-        if (!turn()) {
-            return false;
-        }
+    bool works = true;
+    while (works && !(acceptor_.is_stopped() && connections_->are_gone())) {
+        works = turn();
     }
-    return true;
+    while (works && !ring_->is_submitted()) {  // the last answers and closes
+        works = ring_->submit_and_wait(0) == 0;
+    }
+    connections_.reset();
+    ring_.reset();  // in the thread that it belongs to
+    return works;
 }
 
 bool Worker::turn() {
@@ -50,13 +56,18 @@ bool Worker::turn() {
         spdlog::critical("io_uring_enter failed: {}", std::strerror(-result));
         return false;
     }
+    // If not, the kernel was short of memory, and what the queued sends refer to has to stay.
+    const bool submitted = ring_->is_submitted();
     ring_->for_each_cqe([this](const io_uring_cqe& cqe) { dispatch(cqe); });
     while (ring_->fetch_overflow()) {
         stats_.completions_overflowed.add();
         ring_->for_each_cqe([this](const io_uring_cqe& cqe) { dispatch(cqe); });
     }
-    connections_->advance_touched();
-    accept_waiting();
+    connections_->publish_buffers();
+    if (submitted) {
+        connections_->advance_touched();
+        accept_waiting();
+    }
     connections_->update_gauges();
     return true;
 }
@@ -88,8 +99,8 @@ void Worker::dispatch(const io_uring_cqe& cqe) {
             break;
         case Op::Receive:
         case Op::SendNow:
-        case Op::Send:
-        case Op::HandOff: connections_->on_completion(tag, cqe); break;
+        case Op::Send: connections_->on_completion(tag, cqe); break;
+        case Op::HandOff: connections_->on_handed_off(tag, cqe.res); break;
         case Op::Adopt: connections_->adopt(cqe.res); break;
         case Op::Cancel: break;  // what was to be cancelled says itself how it ended
         case Op::Close: spdlog::error("close: {}", std::strerror(-cqe.res)); break;
@@ -112,9 +123,6 @@ void Worker::accept(int fd) {
 
 /// Serves who had to wait, and keeps the accept armed as long as there is room.
 void Worker::accept_waiting() {
-    if (connections_->freed_descriptors()) {
-        acceptor_.retry();
-    }
     while (connections_->has_room()) {
         const int fd = acceptor_.next_waiting();
         if (fd < 0) {
@@ -122,18 +130,23 @@ void Worker::accept_waiting() {
         }
         connections_->admit(fd);
     }
+    if (!connections_->has_room() || acceptor_.is_exhausted()) {
+        crew_.members[index_].waits = true;  // first this, then another look: none is missed
+        crew_.anyone_waits = true;
+    }
     acceptor_.manage(*operations_, connections_->has_room());
 }
 
 void Worker::on_wake() {
     operations_->wake(wake_fd_.get(), &wake_value_);
-    if (drain_asked_.exchange(false)) {
+    acceptor_.retry();
+    const bool aborts = abort_asked_.exchange(false);
+    if (drain_asked_.exchange(false) || aborts) {
         acceptor_.stop();
         connections_->drain();
     }
-    if (abort_asked_.exchange(false)) {
-        acceptor_.stop();
-        connections_->drain();
+    if (aborts) {
+        acceptor_.close();
         connections_->abort();
     }
 }

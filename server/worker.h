@@ -47,7 +47,7 @@ public:
     void abort() noexcept;
 
     [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
-    [[nodiscard]] std::string describe_ring() const { return ring_->describe(); }
+    [[nodiscard]] const std::string& describe_ring() const noexcept { return ring_text_; }
 
 private:
     [[nodiscard]] bool turn();
@@ -66,6 +66,7 @@ private:
     std::atomic<bool> abort_asked_{false};
 
     WorkerStats stats_;
+    std::string ring_text_;
     Acceptor acceptor_;
     std::optional<Ring> ring_;
     std::optional<Operations> operations_;

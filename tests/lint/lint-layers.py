@@ -7,7 +7,7 @@ import re
 import checkout
 
 LAYERS = {
-    0: ["balancer", "cpu", "deadline_queue", "error", "field", "http_date", "log", "stats",
+    0: ["balancer", "cpu", "crew", "deadline_queue", "error", "field", "http_date", "log", "stats",
         "unique_fd", "user_data"],
     1: ["answer", "buffer_ring", "config", "http_session", "listener", "request_parser",
         "response", "ring"],

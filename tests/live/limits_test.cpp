@@ -5,6 +5,7 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -252,6 +253,29 @@ TEST_CASE("clients above --max-connections are all served one after the other", 
     }
     CHECK(served == std::vector<int>(50, 200));
     CHECK(server.wait_quiet()["connections_accepted"] == 50);
+}
+
+TEST_CASE("a worker at --max-connections hears at once of room that another makes",
+          "[live][limits]") {
+    // It used to look again only once a second, so 12 clients waited a second for each answer.
+    ServerProcess server({"--threads", "2", "--max-connections", "2"});
+    const auto start = Clock::now();
+    std::vector<std::thread> threads;
+    std::atomic<int> served{0};
+    for (int thread = 0; thread < 12; ++thread) {
+        threads.emplace_back([&] {
+            for (int request = 0; request < 20; ++request) {
+                RawClient client(server.port());
+                client.send(kGetClose);
+                served += client.read_to_end().statuses() == "200" ? 1 : 0;
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    CHECK(served == 240);
+    CHECK(since(start) < scaled(Milliseconds(4000)));
 }
 
 TEST_CASE("out of descriptors the server neither spins nor floods the log, and recovers",

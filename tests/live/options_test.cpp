@@ -5,7 +5,9 @@
 
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -259,6 +261,43 @@ TEST_CASE("a flag beats the environment and the environment beats the file", "[l
     CHECK(response.body == "flag");
     CHECK(response.header("Server") == "environment");
     CHECK(server.counters()["threads"] == 3);
+}
+
+TEST_CASE("an empty value in the environment means what an empty argument means",
+          "[live][options]") {
+    // CLI11 takes "--server-header=" for an option whose value is the next argument.
+    ServerOptions options;
+    options.arguments = {"--server-header=", "--threads", "1"};
+    options.environment = {{"HELLO_URING_SERVER_HEADER", ""}, {"HELLO_URING_BACKLOG", ""}};
+    ServerProcess server(options);
+    CHECK_FALSE(get(server.port()).has("Server"));
+    CHECK(server.counters()["threads"] == 1);
+}
+
+TEST_CASE("the environment can name the configuration file", "[live][options]") {
+    const TemporaryFile file("body=\"from the file\"\n");
+    ServerOptions options;
+    options.environment = {{"HELLO_URING_CONFIG", file.path()}};
+    ServerProcess server(options);
+    CHECK(get(server.port()).body == "from the file");
+}
+
+TEST_CASE("threads that can't be started are an error that says so", "[live][options]") {
+    // It used to end in std::terminate.
+    ToolOptions options;
+    options.before_exec = [] {
+        const rlimit few{3, 3};
+        const bool limited =
+            setrlimit(RLIMIT_NPROC, &few) == 0 && setgid(65534) == 0 && setuid(65534) == 0;
+        if (!limited) {
+            _exit(77);
+        }
+    };
+    const ToolResult result = run_server({"--port", "0", "--threads", "30"}, options);
+    if (result.exit_code == 77 || result.err.find("exec") != std::string::npos) {
+        SKIP("the test may not become another user here, or that user may not run the server");
+    }
+    check_refused(result, 1, "thread");
 }
 
 TEST_CASE("a configuration file that is missing or wrong is refused and named", "[live][options]") {

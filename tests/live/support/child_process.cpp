@@ -85,7 +85,7 @@ std::vector<std::string> child_environment(const ChildOptions& options) {
         }
     }
     for (const auto& [name, value] : options.environment) {
-        result.push_back(name + "=" + value);
+        result.push_back(std::string(name).append("=").append(value));
     }
     return result;
 }
