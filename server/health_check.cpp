@@ -20,6 +20,7 @@ namespace hello {
 namespace {
 
 constexpr timeval kPatience{3, 0};
+constexpr int kPortMax = 65535;
 
 struct Url {
     std::string authority;  ///< as in the URL
@@ -46,27 +47,36 @@ Url parse(const std::string& text) {
     if (end != text.size()) {
         url.path = text.substr(end);
     }
-    if (url.host.empty() || text.find_first_of(" \r\n") != std::string::npos) {
+    const bool numeric = !url.port.empty() && url.port.size() <= 5 &&
+                         url.port.find_first_not_of("0123456789") == std::string::npos &&
+                         std::stoi(url.port) <= kPortMax;
+    if (!numeric || url.host.empty() || text.find_first_of(" \r\n") != std::string::npos) {
         throw StartError("not a URL of the form http://HOST[:PORT][/PATH]");
     }
     return url;
 }
 
-UniqueFd connect_to(const std::string& host, const std::string& port) {
+/// A socket connected to the first address of the host that takes the connection.
+UniqueFd connect_to(const Url& url) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
-        throw StartError("cannot resolve " + host + ": " + gai_strerror(error));
+    const int error = getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
+    if (error != 0) {
+        throw StartError("cannot resolve " + url.authority + ": " + gai_strerror(error));
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, &freeaddrinfo);
-    UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    check_errno(fd.get(), "socket");
-    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {  // connect(2) heeds the second
-        setsockopt(fd.get(), SOL_SOCKET, option, &kPatience, sizeof kPatience);
+    for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+        UniqueFd fd(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {  // connect(2) heeds the second
+            setsockopt(fd.get(), SOL_SOCKET, option, &kPatience, sizeof kPatience);
+        }
+        if (connect(fd.get(), address->ai_addr, address->ai_addrlen) == 0) {
+            return fd;
+        }
     }
-    check_errno(connect(fd.get(), found->ai_addr, found->ai_addrlen), "connect");
-    return fd;
+    check_errno(-1, "connect");
+    return UniqueFd{};
 }
 
 }  // namespace
@@ -74,7 +84,7 @@ UniqueFd connect_to(const std::string& host, const std::string& port) {
 bool check_health(const std::string& text) {
     try {
         const Url url = parse(text);
-        const UniqueFd fd = connect_to(url.host, url.port);
+        const UniqueFd fd = connect_to(url);
         const std::string request = "GET " + url.path + " HTTP/1.1\r\nHost: " + url.authority +
                                     "\r\nConnection: close\r\n\r\n";
         check_errno(static_cast<int>(send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL)),

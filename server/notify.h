@@ -31,7 +31,7 @@ inline void notify_service_manager(std::string_view state) noexcept {
     }
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
     const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
+    sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
            reinterpret_cast<const sockaddr*>(&address), size);
 }
 

@@ -122,7 +122,7 @@ std::vector<std::string> arguments_after_environment(const CLI::App& app,
     }
     for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
         // CLI11 takes "--server-header=" for an option whose value comes next.
-        if (argument.starts_with("--") && argument.ends_with("=")) {
+        if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
             arguments.insert(arguments.end(), {argument.substr(0, argument.size() - 1), ""});
         } else {
             arguments.push_back(argument);

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "error.h"
 
@@ -60,9 +62,11 @@ int try_flags(io_uring* ring, RingSizes sizes) noexcept {
 }
 
 /// Since 6.13 ring memory counts against RLIMIT_MEMLOCK again, per user: shrink before giving up.
+/// The memory of the ring that failed is given back a little later, hence the pause.
 int try_sizes(io_uring* ring, RingSizes sizes) noexcept {
     int result = try_flags(ring, sizes);
     while (result == -ENOMEM && sizes.submissions > kSmallestSubmissions) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         sizes.submissions /= 2;
         sizes.completions = std::max(sizes.completions / 2, kSmallestCompletions);
         result = try_flags(ring, sizes);

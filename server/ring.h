@@ -28,7 +28,7 @@ public:
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    /// A zeroed submission entry. Where the queue is full it is submitted first.
+    /// A submission entry to prepare. Where the queue is full it is submitted first.
     [[nodiscard]] io_uring_sqe* sqe() noexcept;
 
     /// Submits what is queued and waits until `count` completions are there (0: does not wait).
