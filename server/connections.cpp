@@ -8,9 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-
-#include <spdlog/spdlog.h>
 
 namespace hello {
 namespace {

@@ -5,7 +5,6 @@
 #include "worker.h"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
