@@ -175,7 +175,7 @@ int RequestParser::on_url(std::string_view octets) noexcept {
     if (progress_.target_bytes == 0 && !octets.empty()) {
         progress_.target_is_asterisk = octets.front() == '*';
         // A single space before, though llhttp takes several (RFC 9112 section 3).
-        if (offset(octets.data()) != method_size() + 1) {
+        if (offset(octets) != method_size() + 1) {
             return reject(Status::BadRequest);
         }
     }
@@ -199,13 +199,13 @@ int RequestParser::on_version(std::string_view octets) noexcept {
     }
     progress_.version_begun = true;
     const std::size_t expected = method_size() + 1 + progress_.target_bytes + 1 + kProtocolSize;
-    const bool right = offset(octets.data()) == expected && is_http(octets.data());
+    const bool right = offset(octets) == expected && is_http(octets);
     return right ? 0 : reject(Status::BadRequest);
 }
 
-/// Of the octet at `at`, within the request.
-std::size_t RequestParser::offset(const char* at) const noexcept {
-    return progress_.bytes + static_cast<std::size_t>(at - piece_);
+/// Of the first of `octets`, which llhttp is looking at, within the request.
+std::size_t RequestParser::offset(std::string_view octets) const noexcept {
+    return progress_.bytes + static_cast<std::size_t>(octets.data() - piece_);
 }
 
 std::size_t RequestParser::method_size() const noexcept {
@@ -213,11 +213,11 @@ std::size_t RequestParser::method_size() const noexcept {
 }
 
 /// Whether the version belongs to HTTP: llhttp also takes "RTSP/1.0" and "ICE/1.0" for 1.0.
-bool RequestParser::is_http(const char* version) const noexcept {
-    const std::size_t here = std::min(static_cast<std::size_t>(version - piece_), kProtocolSize);
+bool RequestParser::is_http(std::string_view version) const noexcept {
+    const std::size_t here = std::min(offset(version) - progress_.bytes, kProtocolSize);
     const std::string_view before{tail_.data() + here, kProtocolSize - here};
     constexpr std::string_view kProtocol = "HTTP/";
-    return kProtocol.starts_with(before) && kProtocol.ends_with({version - here, here});
+    return kProtocol.starts_with(before) && kProtocol.ends_with({version.data() - here, here});
 }
 
 /// Of the header, and of the trailers, which are ignored (RFC 9110 section 6.5.1).

@@ -114,8 +114,8 @@ private:
     void remember_tail(std::string_view octets) noexcept;
     [[nodiscard]] std::string_view judge_method(std::string_view octets) noexcept;
     [[nodiscard]] std::size_t method_size() const noexcept;
-    [[nodiscard]] std::size_t offset(const char* at) const noexcept;
-    [[nodiscard]] bool is_http(const char* version) const noexcept;
+    [[nodiscard]] std::size_t offset(std::string_view octets) const noexcept;
+    [[nodiscard]] bool is_http(std::string_view version) const noexcept;
     [[nodiscard]] Status status_of(llhttp_errno_t error) const noexcept;
     int check_transfer_encoding() noexcept;
 

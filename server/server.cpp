@@ -206,7 +206,7 @@ void Server::announce() const {
             "sysctl -w net.core.somaxconn=65535",
             listeners_.backlog);
     }
-    std::cout << "listening on http://" << listeners_.address << std::endl;
+    std::cout << "listening on http://" << listeners_.address << '\n' << std::flush;
     notify_service_manager("READY=1");
 }
 
@@ -258,6 +258,7 @@ void Server::join() {
 
 std::vector<const WorkerStats*> Server::stats() const {
     std::vector<const WorkerStats*> stats;
+    stats.reserve(workers_.size());
     for (const auto& worker : workers_) {
         stats.push_back(&worker->stats());
     }
