@@ -126,7 +126,7 @@ std::vector<std::size_t> cut_places(std::string_view input) {
     for (std::size_t index = 1; index < 20; ++index) {
         places.insert(std::max<std::size_t>(input.size() * index / 20, 1));
     }
-    const std::vector<std::size_t> all(places.begin(), places.end());
+    std::vector<std::size_t> all(places.begin(), places.end());
     if (input.size() <= kShortInput || all.size() <= kSamplesMax) {
         return all;
     }
