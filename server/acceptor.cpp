@@ -22,14 +22,14 @@ namespace hello {
 Acceptor::Acceptor(UniqueFd listener, WorkerStats& stats) noexcept
     : listener_(std::move(listener)), stats_(stats) {}
 
-int Acceptor::on_completion(const io_uring_cqe& cqe) {
-    if ((cqe.flags & IORING_CQE_F_MORE) == 0) {
+int Acceptor::on_completion(const Completion& completion) {
+    if (!completion.goes_on) {
         accept_ = Accept::Idle;
     }
-    if (cqe.res < 0) {
-        on_error(-cqe.res);
+    if (completion.result < 0) {
+        on_error(-completion.result);
     }
-    return cqe.res;
+    return completion.result;
 }
 
 /// accept(2): some errors are the fate of one connection, which is gone. After any other, above
@@ -85,13 +85,13 @@ int Acceptor::take_from_backlog() {
     }
 }
 
-void Acceptor::manage(Operations& operations, bool room) {
+void Acceptor::manage(Engine& engine, bool room) {
     const bool wanted = !stopping_ && room && surplus_.empty() && !exhausted_;
     if (wanted && accept_ == Accept::Idle) {
-        operations.accept(listener_.get());
+        engine.accept(listener_.get());
         accept_ = Accept::Armed;
     } else if (!wanted && accept_ == Accept::Armed) {
-        operations.cancel_accept();
+        engine.cancel(listener_.get(), {Op::Accept, 0, 0});
         accept_ = Accept::Cancelled;
         if (!stopping_) {
             stats_.accepts_paused.add();

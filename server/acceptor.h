@@ -10,9 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <liburing.h>
-
-#include "operations.h"
+#include "engine.h"
 #include "stats.h"
 #include "unique_fd.h"
 
@@ -24,7 +22,7 @@ public:
     Acceptor(UniqueFd listener, WorkerStats& stats) noexcept;
 
     /// What came of the accept: a descriptor, now the caller's, or -1.
-    [[nodiscard]] int on_completion(const io_uring_cqe& cqe);
+    [[nodiscard]] int on_completion(const Completion& completion);
 
     /// Keeps an accepted descriptor until there is room for it.
     void postpone(int fd) { surplus_.emplace_back(fd); }
@@ -37,7 +35,7 @@ public:
     void retry() noexcept { exhausted_ = false; }
 
     /// Arms or cancels the accept as things stand. `room`: another connection may be opened.
-    void manage(Operations& operations, bool room);
+    void manage(Engine& engine, bool room);
 
     [[nodiscard]] bool is_exhausted() const noexcept { return exhausted_; }
 

@@ -21,11 +21,10 @@ namespace hello {
 class BufferRing {
 public:
     static constexpr std::uint16_t kGroup = 0;  ///< the buffer group of each receive
-    static constexpr unsigned kCount = 256;     ///< a power of two
-    static constexpr std::size_t kBufferSize = 4096;
+    static constexpr std::size_t kBufferSize = Engine::kBufferSize;
 
-    /// Throws StartError. `ring` must outlive this.
-    explicit BufferRing(Ring& ring, unsigned count = kCount);
+    /// `count`: a power of two. Throws EngineRefused. `ring` must outlive this.
+    BufferRing(Ring& ring, unsigned count);
     ~BufferRing();
     BufferRing(const BufferRing&) = delete;
     BufferRing& operator=(const BufferRing&) = delete;

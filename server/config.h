@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine.h"
 #include "request_parser.h"
 
 namespace hello {
@@ -30,6 +31,7 @@ struct ServerConfig {
     Timeouts timeouts;
     std::size_t connections_max = 0;  ///< of the process; 0: as descriptors allow
     std::uint32_t busy_poll_us = 0;   ///< spin this long before sleeping
+    EngineKind engine = EngineKind::IoUring;
 };
 
 }  // namespace hello

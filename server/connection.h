@@ -17,6 +17,7 @@
 
 #include "answer.h"
 #include "deadline_queue.h"
+#include "engine.h"
 #include "http_session.h"
 
 namespace hello {
@@ -31,7 +32,6 @@ struct Connection {
         Lingering,  ///< all is sent, FIN too; input is discarded until the client's FIN
         Closed,     ///< close is submitted; operations may still be in flight
     };
-    enum class Receiving : std::uint8_t { Not, Once, Multishot };
 
     Connection(int socket, std::uint32_t slot_number, const HttpLimits& limits) noexcept
         : session(limits), fd(socket), slot(slot_number) {}
@@ -54,7 +54,7 @@ struct Connection {
     std::uint32_t slot;
     std::uint32_t generation = 0;
     State state = State::Open;
-    Receiving receiving = Receiving::Not;
+    ReceiveMode receiving = ReceiveMode::None;
     HttpSession::Verdict verdict = HttpSession::Verdict::Read;
     Waiting waiting = Waiting::Forever;
     std::uint8_t in_flight = 0;  ///< operations that will complete for certain

@@ -19,21 +19,21 @@ constexpr std::size_t kSafeSendBytes = 4096;
 
 constexpr std::size_t kDiscardedBytesMax = 8 * 1024 * 1024;  ///< while lingering
 
+UserData tag(Op op, const Connection& connection) noexcept {
+    return {op, connection.generation, connection.slot};
+}
+
 }  // namespace
 
 Connections::Connections(
-    const ServerConfig& config, Crew& crew, std::size_t index, Ring& ring, WorkerStats& stats)
+    const ServerConfig& config, Crew& crew, std::size_t index, Engine& engine, WorkerStats& stats)
     : config_(config),
       crew_(crew),
       index_(index),
       stats_(stats),
-      buffers_(ring),
-      operations_(ring),
+      engine_(engine),
       pool_(config.connections_max, config.limits),
-      exchange_(config, pool_, stats) {
-    stats_.buffers_total.add(buffers_.count());
-    update_gauges();
-}
+      exchange_(config, pool_, stats) {}
 
 void Connections::admit(int fd) {
     stats_.connections_accepted.add();
@@ -67,59 +67,48 @@ Connection* Connections::open(int fd) {
     return nullptr;
 }
 
-void Connections::on_completion(UserData tag, const io_uring_cqe& cqe) {
-    const bool has_buffer = (cqe.flags & IORING_CQE_F_BUFFER) != 0;
-    const auto id = static_cast<std::uint16_t>(cqe.flags >> IORING_CQE_BUFFER_SHIFT);
-    std::string_view input;
-    if (has_buffer) {
-        input = buffers_.borrow(id, cqe.res > 0 ? static_cast<std::size_t>(cqe.res) : 0);
-    }
-    Connection* connection = pool_.find(tag.slot, tag.generation);
+void Connections::on_completion(const Completion& completion) {
+    const Op op = completion.tag.op;
+    Connection* connection = pool_.find(completion.tag.slot, completion.tag.generation);
     if (connection == nullptr) {
         stats_.stale_completions.add();
-        if (tag.op == Op::SendNow) {  // closed in the same submission: the answer is lost
+        if (op == Op::SendNow) {  // closed in the same submission: the answer is lost
             stats_.send_errors.add();
         }
-    } else if (tag.op == Op::Receive) {
-        on_received(*connection, cqe, input);
-    } else if (tag.op == Op::SendNow) {
-        on_send_now_failed(*connection, cqe.res);
+    } else if (op == Op::Receive) {
+        on_received(*connection, completion);
+    } else if (op == Op::SendNow) {
+        on_send_now_failed(*connection, completion.result);
     } else {
-        on_sent(*connection, cqe.res);
-    }
-    if (has_buffer) {  // whatever became of the connection
-        buffers_.give_back(id);
+        on_sent(*connection, completion.result);
     }
 }
 
-void Connections::on_received(Connection& connection,
-                              const io_uring_cqe& cqe,
-                              std::string_view input) {
-    if ((cqe.flags & IORING_CQE_F_MORE) == 0) {
-        connection.receiving = Receiving::Not;
+void Connections::on_received(Connection& connection, const Completion& completion) {
+    if (!completion.goes_on) {
+        connection.receiving = ReceiveMode::None;
         --connection.in_flight;
     }
     touch(connection);
     if (connection.state == State::Closed) {
         return;
     }
-    if (cqe.res < 0) {
-        on_receive_error(connection, -cqe.res);
-    } else if (cqe.res == 0) {
+    if (completion.result < 0) {
+        on_receive_error(connection, -completion.result);
+    } else if (completion.result == 0) {
         exchange_.end_input(connection);
     } else if (connection.state == State::Lingering) {
-        connection.discarded_bytes += input.size();
+        connection.discarded_bytes += completion.input.size();
     } else {
-        connection.input_left = (cqe.flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
-        connection.flooding = input.size() == BufferRing::kBufferSize;
-        exchange_.feed(connection, input);
+        connection.input_left = completion.input_left;
+        connection.flooding = completion.input.size() == Engine::kBufferSize;
+        exchange_.feed(connection, completion.input);
     }
 }
 
 void Connections::on_receive_error(Connection& connection, int error) {
     switch (error) {
-        case ENOBUFS:  // the kernel found no buffer; by the end of this turn there are some
-            stats_.buffers_exhausted.add();
+        case ENOBUFS:  // the kernel found no buffer; at the end of this turn all are given back
             connection.input_left = true;
             break;
         case ECANCELED: break;
@@ -247,8 +236,7 @@ bool Connections::send(Connection& connection) {
     if (connection.answers.empty() && connection.verdict != Verdict::Read) {
         return send_last(connection, octets);
     }
-    operations_.send_now(connection, octets, ThenClose::No);
-    stats_.bytes_sent.add(octets.size());
+    send_now(connection, octets, ThenClose::No);
     if (!connection.answers.empty() || draining_) {
         touch(connection);  // the rest in the next turn, or what a client that stays means
         return true;
@@ -265,12 +253,18 @@ bool Connections::send_last(Connection& connection, std::string_view octets) {
                        connection.verdict == Verdict::Close ? ThenClose::Yes : ThenClose::No);
         return true;
     }
-    operations_.send_now(connection, octets, ThenClose::Yes);
-    operations_.close(connection);
-    stats_.bytes_sent.add(octets.size());
+    send_now(connection, octets, ThenClose::Yes);
+    engine_.close(connection.fd, tag(Op::Close, connection));
     forget(connection);
     pool_.release(connection);
     return false;
+}
+
+void Connections::send_now(Connection& connection, std::string_view octets, ThenClose then_close) {
+    connection.sending = octets;
+    connection.answered = true;
+    stats_.bytes_sent.add(octets.size());
+    engine_.send_now(connection.fd, tag(Op::SendNow, connection), octets, then_close);
 }
 
 /// Keeps a copy, for what it was composed from will change, and sends until all is taken.
@@ -280,7 +274,10 @@ void Connections::send_patiently(Connection& connection,
     connection.unsent = {std::make_unique<char[]>(octets.size()), octets.size()};
     octets.copy(connection.unsent.octets.get(), octets.size());
     connection.progressed = true;
-    operations_.send_patiently(connection, then_close);
+    connection.answered = true;
+    ++connection.in_flight;
+    engine_.send(connection.fd, tag(Op::Send, connection),
+                 {connection.unsent.octets.get(), octets.size()}, then_close);
 }
 
 /// All is sent. Where input may be left, closing would reset the connection and might destroy
@@ -299,26 +296,38 @@ void Connections::finish(Connection& connection) {
 void Connections::manage_receiving(Connection& connection) {
     const bool reads = connection.verdict == Verdict::Read && !Exchange::owes_too_much(connection);
     const bool wanted = reads || connection.state == State::Lingering;
-    if (wanted && connection.receiving == Receiving::Not && !connection.input_ended) {
+    if (wanted && connection.receiving == ReceiveMode::None && !connection.input_ended) {
         receive(connection);
-    } else if (connection.receiving == Receiving::Multishot && (!wanted || connection.flooding) &&
+    } else if (connection.receiving == ReceiveMode::Many && (!wanted || connection.flooding) &&
                connection.verdict == Verdict::Read) {
-        operations_.cancel(connection, Op::Receive);
+        cancel(connection, Op::Receive);
     }
 }
 
-/// A client that lasts gets a multishot receive; one that floods gets one buffer a turn, so that
+/// A pending receive holds the socket open beyond close(2), so a connection that may end with its
+/// first request gets a receive that is over when the request is there. A client that lasts gets
+/// one for the rest of its life; one that floods gets one buffer a turn, so that
 /// the others get their turn too.
 void Connections::receive(Connection& connection) {
     const bool lasts = connection.answered && connection.state == State::Open && !draining_;
     if (lasts && !connection.flooding) {
-        operations_.receive_many(connection);
+        receive(connection, ReceiveMode::Many, Readiness::Unlikely);
     } else {
         const bool fresh =
             !connection.answered && connection.session.phase() == HttpSession::Phase::Idle;
-        operations_.receive_once(
-            connection, fresh || connection.input_left ? Readiness::Likely : Readiness::Unlikely);
+        receive(connection, ReceiveMode::Once,
+                fresh || connection.input_left ? Readiness::Likely : Readiness::Unlikely);
     }
+}
+
+void Connections::receive(Connection& connection, ReceiveMode mode, Readiness readiness) {
+    connection.receiving = mode;
+    ++connection.in_flight;
+    engine_.receive(connection.fd, tag(Op::Receive, connection), mode, readiness);
+}
+
+void Connections::cancel(Connection& connection, Op op) {
+    engine_.cancel(connection.fd, tag(op, connection));
 }
 
 /// The connection turned out to last: it goes to the worker that has the fewest. Returns whether
@@ -335,7 +344,9 @@ bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
     if (worker == index_) {
         return true;
     }
-    operations_.hand_off(connection.fd, worker, crew_.members[worker].ring_fd);
+    const UserData tag{Op::HandOff, static_cast<std::uint32_t>(worker),
+                       static_cast<std::uint32_t>(connection.fd)};
+    engine_.hand_off(connection.fd, tag, crew_.members[worker].inbox);
     ++handing_off_;
     stats_.connections_open.subtract(1);
     exchange_.forget_deadline(connection);
@@ -346,10 +357,10 @@ bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
 /// The server stops and the client has asked nothing, as far as we know: its socket is looked
 /// into a last time, so that a request that has come in does not go unanswered.
 void Connections::search_once_more(Connection& connection) {
-    if (connection.receiving != Receiving::Not) {
-        operations_.cancel(connection, Op::Receive);
+    if (connection.receiving != ReceiveMode::None) {
+        cancel(connection, Op::Receive);
     } else if (!connection.input_ended) {
-        operations_.receive_now(connection);
+        receive(connection, ReceiveMode::Now, Readiness::Likely);
     }
 }
 
@@ -357,13 +368,13 @@ void Connections::close(Connection& connection) {
     if (connection.state == State::Closed) {
         return;
     }
-    if (connection.receiving != Receiving::Not) {
-        operations_.cancel(connection, Op::Receive);
+    if (connection.receiving != ReceiveMode::None) {
+        cancel(connection, Op::Receive);
     }
     if (connection.is_sending()) {
-        operations_.cancel(connection, Op::Send);
+        cancel(connection, Op::Send);
     }
-    operations_.close(connection);
+    engine_.close(connection.fd, tag(Op::Close, connection));
     forget(connection);
     connection.state = State::Closed;
     touch(connection);

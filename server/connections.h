@@ -13,24 +13,23 @@
 #include <string_view>
 #include <vector>
 
-#include <liburing.h>
-
-#include "buffer_ring.h"
 #include "config.h"
 #include "connection.h"
 #include "crew.h"
+#include "engine.h"
 #include "exchange.h"
-#include "operations.h"
 #include "stats.h"
-#include "user_data.h"
 
 namespace hello {
 
 class Connections {
 public:
     /// `index`: the worker's in the crew. All must outlive this.
-    Connections(
-        const ServerConfig& config, Crew& crew, std::size_t index, Ring& ring, WorkerStats& stats);
+    Connections(const ServerConfig& config,
+                Crew& crew,
+                std::size_t index,
+                Engine& engine,
+                WorkerStats& stats);
 
     /// Whether the process may have one connection more.
     [[nodiscard]] bool has_room() const noexcept {
@@ -44,7 +43,7 @@ public:
     void adopt(int fd);
 
     /// A completion of a connection's operation.
-    void on_completion(UserData tag, const io_uring_cqe& cqe);
+    void on_completion(const Completion& completion);
 
     /// Once per turn, after all completions: what each touched connection does next.
     void advance_touched();
@@ -69,22 +68,16 @@ public:
     /// The other end of hand_off, and what became of it here.
     void on_handed_off(UserData tag, int result);
 
-    void publish_buffers() noexcept { buffers_.publish(); }
-
-    void update_gauges() noexcept {
-        stats_.buffers_available.set(buffers_.available());
-        stats_.slots_in_use.set(pool_.size());
-    }
+    void update_gauges() noexcept { stats_.slots_in_use.set(pool_.size()); }
 
 private:
     using State = Connection::State;
-    using Receiving = Connection::Receiving;
     using Verdict = HttpSession::Verdict;
 
     [[nodiscard]] Connection* open(int fd);
 
     // What completions mean:
-    void on_received(Connection& connection, const io_uring_cqe& cqe, std::string_view input);
+    void on_received(Connection& connection, const Completion& completion);
     void on_receive_error(Connection& connection, int error);
     void on_send_now_failed(Connection& connection, int result);
     void on_sent(Connection& connection, int result);
@@ -100,10 +93,13 @@ private:
     void advance_open(Connection& connection);
     [[nodiscard]] bool send(Connection& connection);
     [[nodiscard]] bool send_last(Connection& connection, std::string_view octets);
+    void send_now(Connection& connection, std::string_view octets, ThenClose then_close);
     void send_patiently(Connection& connection, std::string_view octets, ThenClose then_close);
     void finish(Connection& connection);
     void manage_receiving(Connection& connection);
     void receive(Connection& connection);
+    void receive(Connection& connection, ReceiveMode mode, Readiness readiness);
+    void cancel(Connection& connection, Op op);
     [[nodiscard]] bool settle_in(Connection& connection, std::size_t sent_bytes);
     void search_once_more(Connection& connection);
     void close(Connection& connection);
@@ -114,8 +110,7 @@ private:
     Crew& crew_;
     std::size_t index_;
     WorkerStats& stats_;
-    BufferRing buffers_;
-    Operations operations_;
+    Engine& engine_;
     ConnectionPool pool_;
     Exchange exchange_;
     std::vector<std::uint32_t> touched_;    ///< slots to advance

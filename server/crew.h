@@ -17,7 +17,7 @@ namespace hello {
 /// What the workers of a process share.
 struct Crew {
     struct Member {
-        std::atomic<int> ring_fd{-1};    ///< where to hand connections over
+        std::atomic<int> inbox{-1};      ///< where to hand connections over
         std::atomic<int> wake_fd{-1};    ///< an eventfd
         std::atomic<bool> waits{false};  ///< for room for a connection, or for a descriptor
     };

@@ -37,4 +37,10 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// io_uring can't be had here, as the text explains; another engine may do.
+class EngineRefused : public StartError {
+public:
+    using StartError::StartError;
+};
+
 }  // namespace hello

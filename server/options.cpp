@@ -70,7 +70,8 @@ void add_server_options(CLI::App& app, Options& options) {
         ->check(CLI::Range(1, 1024))
         ->default_str("");
     app.add_flag("--pin", options.pin, "pin thread i to the i-th allowed CPU");
-    app.add_option("--engine", options.engine)->check(CLI::IsMember({"auto", "io_uring"}));
+    app.add_option("--engine", options.engine, "auto: io_uring, or epoll where that is refused")
+        ->check(CLI::IsMember({"auto", "io_uring", "epoll"}));
     app.add_option("--busy-poll", server.busy_poll_us, "microseconds to spin before sleeping")
         ->check(CLI::Range(0, 1'000'000));
     app.add_option("--max-connections", server.connections_max, "at a time")

@@ -47,7 +47,7 @@ constexpr unsigned kRequiredFeatures =
 constexpr unsigned kSmallestSubmissions = 64;
 constexpr unsigned kSmallestCompletions = 256;
 
-int try_flags(io_uring* ring, RingSizes sizes) noexcept {
+int try_flags(io_uring* ring, UringSizes sizes) noexcept {
     int result = -EINVAL;
     for (const unsigned flags : kFlagLadder) {
         io_uring_params params{};
@@ -63,7 +63,7 @@ int try_flags(io_uring* ring, RingSizes sizes) noexcept {
 
 /// Since 6.13 ring memory counts against RLIMIT_MEMLOCK again, per user: shrink before giving up.
 /// The memory of the ring that failed is given back a little later, hence the pause.
-int try_sizes(io_uring* ring, RingSizes sizes) noexcept {
+int try_sizes(io_uring* ring, UringSizes sizes) noexcept {
     int result = try_flags(ring, sizes);
     while (result == -ENOMEM && sizes.submissions > kSmallestSubmissions) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -141,13 +141,13 @@ std::string explain_refusal(int error) {
     return "io_uring is not available (" + std::string{std::strerror(error)} + "): " + cause;
 }
 
-Ring::Ring(RingSizes sizes) {
+Ring::Ring(UringSizes sizes) {
     if (const int result = try_sizes(&ring_, sizes); result < 0) {
-        throw StartError(explain_refusal(-result));
+        throw EngineRefused(explain_refusal(-result));
     }
     if ((ring_.features & kRequiredFeatures) != kRequiredFeatures) {
         io_uring_queue_exit(&ring_);
-        throw StartError(explain_refusal(EINVAL));
+        throw EngineRefused(explain_refusal(EINVAL));
     }
     // Spares a descriptor look-up per system call (5.18); works without.
     if (io_uring_register_ring_fd(&ring_) == 1) {

@@ -11,19 +11,15 @@
 
 #include <liburing.h>
 
-namespace hello {
+#include "engine.h"
 
-/// Entries; powers of two.
-struct RingSizes {
-    unsigned submissions = 1024;
-    unsigned completions = 8192;  ///< also holds what multishot operations complete unasked
-};
+namespace hello {
 
 class Ring {
 public:
-    /// Throws StartError with cause and cure where io_uring is refused or too old. Where locked
+    /// Throws EngineRefused with cause and cure where io_uring is refused or too old. Where locked
     /// memory is short, settles for less than `sizes`.
-    explicit Ring(RingSizes sizes);
+    explicit Ring(UringSizes sizes);
     ~Ring();
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;

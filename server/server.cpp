@@ -94,6 +94,7 @@ public:
     explicit Server(const Options& options)
         : options_(options), crew_(static_cast<std::size_t>(options.threads)) {}
 
+    /// Throws EngineRefused, among others: then nothing is left of this start.
     int run() {
         start();
         announce();
@@ -195,11 +196,10 @@ void Server::pin(std::size_t index) const {
 }
 
 void Server::announce() const {
-    spdlog::info(
-        "hello-uring {} serves {} with {} threads: io_uring {}, backlog {}, at most {} "
-        "connections",
-        HELLO_VERSION, listeners_.address, workers_.size(), workers_.front()->describe_ring(),
-        listeners_.backlog, options_.server.connections_max);
+    spdlog::info("hello-uring {} serves {} with {} threads: {}, backlog {}, at most {} connections",
+                 HELLO_VERSION, listeners_.address, workers_.size(),
+                 workers_.front()->describe_engine(), listeners_.backlog,
+                 options_.server.connections_max);
     if (listeners_.backlog < kSmallBacklog) {
         spdlog::warn(
             "the backlog is only {}: bursts of connections will wait or fail; cure: "
@@ -266,8 +266,10 @@ std::vector<const WorkerStats*> Server::stats() const {
 }
 
 ProcessFacts Server::facts() const {
-    return {"io_uring", std::chrono::duration<double>(Clock::now() - started_).count(),
-            cpu_seconds(), dropped_log_lines()};
+    const bool epoll = options_.server.engine == EngineKind::Epoll;
+    return {epoll ? "epoll" : "io_uring",
+            std::chrono::duration<double>(Clock::now() - started_).count(), cpu_seconds(),
+            dropped_log_lines()};
 }
 
 }  // namespace
@@ -284,6 +286,18 @@ int run_server(Options options) {
     }
     options.server.connections_max =
         choose_connections_max(options.server.connections_max, options.threads);
+    if (options.engine == "epoll") {
+        options.server.engine = EngineKind::Epoll;
+    }
+    try {
+        return Server(options).run();
+    } catch (const EngineRefused& refusal) {
+        if (options.engine != "auto") {
+            throw;
+        }
+        spdlog::warn("{}; meanwhile epoll serves, at a higher cost per request", refusal.what());
+    }
+    options.server.engine = EngineKind::Epoll;
     return Server(options).run();
 }
 

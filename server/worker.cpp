@@ -24,17 +24,16 @@ Worker::Worker(const ServerConfig& config, Crew& crew, std::size_t index, Unique
       acceptor_(std::move(listener), stats_) {}
 
 void Worker::prepare() {
-    ring_.emplace(RingSizes{});
-    operations_.emplace(*ring_);
-    ring_text_ = ring_->describe();
-    connections_.emplace(config_, crew_, index_, *ring_, stats_);
-    crew_.members[index_].ring_fd = ring_->fd();
+    engine_ = config_.engine == EngineKind::Epoll ? make_epoll_engine() : make_uring_engine(stats_);
+    engine_text_ = engine_->describe();
+    connections_.emplace(config_, crew_, index_, *engine_, stats_);
+    crew_.members[index_].inbox = engine_->inbox();
     crew_.members[index_].wake_fd = wake_fd_.get();
 
-    operations_->wake(wake_fd_.get(), &wake_value_);
-    operations_->tick();
-    acceptor_.manage(*operations_, true);
-    check_negative(ring_->submit_and_wait(0), "io_uring_enter");
+    engine_->wake(wake_fd_.get());
+    engine_->tick();
+    acceptor_.manage(*engine_, true);
+    check_negative(engine_->turn(false), "io_uring_enter");
 }
 
 bool Worker::run() {
@@ -42,27 +41,26 @@ bool Worker::run() {
     while (works && !(acceptor_.is_stopped() && connections_->are_gone())) {
         works = turn();
     }
-    while (works && !ring_->is_submitted()) {  // the last answers and closes
-        works = ring_->submit_and_wait(0) == 0;
+    while (works && !engine_->is_submitted()) {  // the last answers and closes
+        works = engine_->turn(false) == 0;
     }
     connections_.reset();
-    ring_.reset();  // in the thread that it belongs to
+    engine_.reset();  // in the thread that it belongs to
     return works;
 }
 
 bool Worker::turn() {
     if (const int result = wait_for_completions(); result < 0) {
-        spdlog::critical("io_uring_enter failed: {}", std::strerror(-result));
+        spdlog::critical("{} failed: {}", engine_text_, std::strerror(-result));
         return false;
     }
     // If not, the kernel was short of memory, and what the queued sends refer to has to stay.
-    const bool submitted = ring_->is_submitted();
-    ring_->for_each_cqe([this](const io_uring_cqe& cqe) { dispatch(cqe); });
-    while (ring_->fetch_overflow()) {
-        stats_.completions_overflowed.add();
-        ring_->for_each_cqe([this](const io_uring_cqe& cqe) { dispatch(cqe); });
+    const bool submitted = engine_->is_submitted();
+    for (auto batch = engine_->take(); !batch.empty(); batch = engine_->take()) {
+        for (const Completion& completion : batch) {
+            dispatch(completion);
+        }
     }
-    connections_->publish_buffers();
     if (submitted) {
         connections_->advance_touched();
         accept_waiting();
@@ -74,37 +72,37 @@ bool Worker::turn() {
 int Worker::wait_for_completions() {
     using Clock = std::chrono::steady_clock;
     if (connections_->in_haste()) {
-        return ring_->submit_and_wait(0);
+        return engine_->turn(false);
     }
     if (config_.busy_poll_us != 0) {
         const auto end = Clock::now() + std::chrono::microseconds(config_.busy_poll_us);
         do {
-            const int result = ring_->submit_and_wait(0);
-            if (result < 0 || ring_->ready() != 0) {
+            const int result = engine_->turn(false);
+            if (result < 0 || engine_->has_completions()) {
                 return result;
             }
         } while (Clock::now() < end);
     }
-    return ring_->submit_and_wait(1);
+    return engine_->turn(true);
 }
 
-void Worker::dispatch(const io_uring_cqe& cqe) {
-    const UserData tag = UserData::decode(cqe.user_data);
+void Worker::dispatch(const Completion& completion) {
+    const UserData tag = completion.tag;
     switch (tag.op) {
         case Op::Accept:
-            if (const int fd = acceptor_.on_completion(cqe); fd >= 0) {
+            if (const int fd = acceptor_.on_completion(completion); fd >= 0) {
                 accept(fd);
             }
             break;
         case Op::Receive:
         case Op::SendNow:
-        case Op::Send: connections_->on_completion(tag, cqe); break;
-        case Op::HandOff: connections_->on_handed_off(tag, cqe.res); break;
-        case Op::Adopt: connections_->adopt(cqe.res); break;
+        case Op::Send: connections_->on_completion(completion); break;
+        case Op::HandOff: connections_->on_handed_off(tag, completion.result); break;
+        case Op::Adopt: connections_->adopt(completion.result); break;
         case Op::Cancel: break;  // what was to be cancelled says itself how it ended
-        case Op::Close: spdlog::error("close: {}", std::strerror(-cqe.res)); break;
+        case Op::Close: spdlog::error("close: {}", std::strerror(-completion.result)); break;
         case Op::Tick:
-            operations_->tick();
+            engine_->tick();
             acceptor_.retry();
             connections_->expire();
             break;
@@ -133,11 +131,11 @@ void Worker::accept_waiting() {
         crew_.members[index_].waits = true;  // first this, then another look: none is missed
         crew_.anyone_waits = true;
     }
-    acceptor_.manage(*operations_, connections_->has_room());
+    acceptor_.manage(*engine_, connections_->has_room());
 }
 
 void Worker::on_wake() {
-    operations_->wake(wake_fd_.get(), &wake_value_);
+    engine_->wake(wake_fd_.get());
     acceptor_.retry();
     const bool aborts = abort_asked_.exchange(false);
     if (drain_asked_.exchange(false) || aborts) {

@@ -9,9 +9,9 @@ import checkout
 LAYERS = {
     0: ["balancer", "cpu", "crew", "deadline_queue", "error", "field", "http_date", "log", "stats",
         "unique_fd", "user_data"],
-    1: ["answer", "buffer_ring", "config", "http_session", "listener", "request_parser",
-        "response", "ring"],
-    2: ["acceptor", "connection", "connections", "exchange", "operations", "worker"],
+    1: ["answer", "buffer_ring", "config", "engine", "epoll_engine", "http_session", "listener",
+        "request_parser", "response", "ring", "uring_engine"],
+    2: ["acceptor", "connection", "connections", "exchange", "worker"],
     3: ["health_check", "main", "notify", "options", "server"],
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules}

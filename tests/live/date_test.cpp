@@ -67,7 +67,7 @@ std::vector<RawClient> clients_on_every_thread(ServerProcess& server) {
 
 }  // namespace
 
-TEST_CASE("Date is current and moves on with the second", "[live][date]") {
+TEST_CASE("Date is current and moves on with the second", "[waits][live][date]") {
     ServerProcess server({"--threads", "1"});
     RawClient client(server.port());
     const std::string first = current_date(client, kGet);
@@ -75,7 +75,7 @@ TEST_CASE("Date is current and moves on with the second", "[live][date]") {
     CHECK(current_date(client, kGet) != first);
 }
 
-TEST_CASE("Date is current under steady traffic", "[live][date]") {
+TEST_CASE("Date is current under steady traffic", "[waits][live][date]") {
     ServerProcess server({"--threads", "1"});
     RawClient client(server.port());
     const auto start = Clock::now();
@@ -85,7 +85,8 @@ TEST_CASE("Date is current under steady traffic", "[live][date]") {
     }
 }
 
-TEST_CASE("Date is current right after three idle seconds, on every thread", "[live][date]") {
+TEST_CASE("Date is current right after three idle seconds, on every thread",
+          "[waits][live][date]") {
     ServerProcess server({"--threads", "3"});
     std::vector<RawClient> clients = clients_on_every_thread(server);
     std::this_thread::sleep_for(Milliseconds(3000));
@@ -96,7 +97,7 @@ TEST_CASE("Date is current right after three idle seconds, on every thread", "[l
     current_date(fresh, kGet);
 }
 
-TEST_CASE("Date is in every kind of answer", "[live][date]") {
+TEST_CASE("Date is in every kind of answer", "[waits][live][date]") {
     ServerProcess server({"--threads", "1", "--header-timeout", "1"});
     std::this_thread::sleep_for(Milliseconds(1500));
     for (const std::string& request :

@@ -442,7 +442,7 @@ TEST_CASE("an upgrade to an unknown protocol is ignored", "[live][upgrade]") {
     }
 }
 
-TEST_CASE("100 Continue comes at once and the answer after the body", "[live][expect]") {
+TEST_CASE("100 Continue comes at once and the answer after the body", "[waits][live][expect]") {
     ServerProcess server({"--threads", "1"});
     RawClient client(server.port());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");

@@ -421,7 +421,7 @@ TEST_CASE("the server serves with every switch of the accept and wait paths", "[
 }
 
 TEST_CASE("a client that waits before it sends is served with either --defer-accept",
-          "[live][options]") {
+          "[waits][live][options]") {
     for (const char* defer : {"on", "off"}) {
         ServerProcess server({"--threads", "1", "--defer-accept", defer});
         RawClient client(server.port());
@@ -430,7 +430,8 @@ TEST_CASE("a client that waits before it sends is served with either --defer-acc
     }
 }
 
-TEST_CASE("The option --log-format json writes one JSON object per line", "[live][options]") {
+TEST_CASE("The option --log-format json writes one JSON object per line",
+          "[waits][live][options]") {
     ServerProcess server({"--threads", "1", "--log-format", "json", "--log-level", "debug"});
     RawClient client(server.port());
     client.send("\"garbage\" \\ \x01\x02 {}\r\n\r\n");
@@ -568,7 +569,8 @@ TEST_CASE("The option --check tells by its exit code whether a server answers",
     CHECK(nobody.elapsed < scaled(Milliseconds(2000)));
 }
 
-TEST_CASE("The option --check fails when nobody answers the connection", "[live][options][check]") {
+TEST_CASE("The option --check fails when nobody answers the connection",
+          "[waits][live][options][check]") {
     const Listener silent = make_listener(PortSharing::No);
     const ToolResult result =
         run_server({"--check", "http://127.0.0.1:" + std::to_string(silent.port) + "/"});

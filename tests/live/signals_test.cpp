@@ -109,7 +109,7 @@ TEST_CASE("an idle server stops within a second of SIGTERM or SIGINT", "[live][s
 }
 
 TEST_CASE("idle, half-sent and never-reading clients don't keep the server from stopping",
-          "[live][signals]") {
+          "[waits][live][signals]") {
     for (const int number : {SIGTERM, SIGINT}) {
         ServerProcess server({"--threads", "2", "--drain-timeout", "2"});
         AwkwardClients clients(server);
@@ -301,7 +301,7 @@ TEST_CASE("SIGUSR1 prints one JSON line with every counter", "[live][signals]") 
     const Counters counters = server.wait_quiet();
     const std::vector<std::string> lines = server.stderr_lines();
     CHECK(std::ranges::any_of(lines, [](const std::string& line) {
-        return line.starts_with("{\"engine\":\"io_uring\"");
+        return line.starts_with("{\"engine\":\"" + engine_under_test() + "\"");
     }));
     for (const char* name : {"threads",
                              "requests",
@@ -336,7 +336,7 @@ TEST_CASE("SIGUSR1 prints one JSON line with every counter", "[live][signals]") 
     }
     CHECK(counters.json().at("uptime_s").number >= 0);
     CHECK(counters.json().at("cpu_s").number >= 0);
-    CHECK(counters.json().at("engine").text == "io_uring");
+    CHECK(counters.json().at("engine").text == engine_under_test());
     CHECK(counters["requests"] == 4);
     CHECK(counters["responses_200"] == 3);
     CHECK(counters["responses_4xx"] == 1);

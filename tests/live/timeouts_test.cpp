@@ -47,7 +47,7 @@ void check_serves_quickly(ServerProcess& server) {
 
 }  // namespace
 
-TEST_CASE("a head that stays incomplete is answered with 408", "[live][timeouts]") {
+TEST_CASE("a head that stays incomplete is answered with 408", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--header-timeout", "1"});
     const auto start = Clock::now();
     RawClient client(server.port());
@@ -58,7 +58,7 @@ TEST_CASE("a head that stays incomplete is answered with 408", "[live][timeouts]
     CHECK(server.counters()["responses_4xx"] == 1);
 }
 
-TEST_CASE("more bytes don't extend the time for a head", "[live][timeouts]") {
+TEST_CASE("more bytes don't extend the time for a head", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--header-timeout", "1"});
     const auto start = Clock::now();
     RawClient client(server.port());
@@ -71,7 +71,7 @@ TEST_CASE("more bytes don't extend the time for a head", "[live][timeouts]") {
     CHECK(server.wait_quiet()["timeouts_header"] == 1);
 }
 
-TEST_CASE("the second head on a connection has a time limit too", "[live][timeouts]") {
+TEST_CASE("the second head on a connection has a time limit too", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--header-timeout", "1"});
     RawClient client(server.port());
     const auto start = Clock::now();
@@ -82,7 +82,7 @@ TEST_CASE("the second head on a connection has a time limit too", "[live][timeou
     CHECK(server.wait_quiet()["timeouts_header"] == 1);
 }
 
-TEST_CASE("empty lines alone hold no connection", "[live][timeouts]") {
+TEST_CASE("empty lines alone hold no connection", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--header-timeout", "1", "--idle-timeout", "1"});
     const auto start = Clock::now();
     RawClient client(server.port());
@@ -93,7 +93,7 @@ TEST_CASE("empty lines alone hold no connection", "[live][timeouts]") {
     CHECK(since(start) <= kLatest);
 }
 
-TEST_CASE("a body that stays incomplete is answered with 408", "[live][timeouts]") {
+TEST_CASE("a body that stays incomplete is answered with 408", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--body-timeout", "1"});
     const auto start = Clock::now();
     RawClient with_length(server.port());
@@ -107,7 +107,7 @@ TEST_CASE("a body that stays incomplete is answered with 408", "[live][timeouts]
     CHECK(server.wait_quiet()["timeouts_body"] == 2);
 }
 
-TEST_CASE("an idle connection is closed with a bare FIN", "[live][timeouts]") {
+TEST_CASE("an idle connection is closed with a bare FIN", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--idle-timeout", "1"});
     const auto start = Clock::now();
     RawClient client(server.port());
@@ -122,7 +122,8 @@ TEST_CASE("an idle connection is closed with a bare FIN", "[live][timeouts]") {
     CHECK(server.wait_quiet()["timeouts_idle"] == 1);
 }
 
-TEST_CASE("a connection that never sends anything is closed with a bare FIN", "[live][timeouts]") {
+TEST_CASE("a connection that never sends anything is closed with a bare FIN",
+          "[waits][live][timeouts]") {
     // Without deferred accept: with it the kernel doesn't even show such a client to the server.
     ServerProcess server({"--threads", "1", "--idle-timeout", "1", "--header-timeout", "1",
                           "--defer-accept", "off"});
@@ -137,7 +138,7 @@ TEST_CASE("a connection that never sends anything is closed with a bare FIN", "[
     CHECK(server.wait_quiet()["connections_open"] == 0);
 }
 
-TEST_CASE("requests keep a connection from being idle", "[live][timeouts]") {
+TEST_CASE("requests keep a connection from being idle", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--idle-timeout", "2"});
     RawClient client(server.port());
     for (int round = 0; round < 6; ++round) {
@@ -147,7 +148,7 @@ TEST_CASE("requests keep a connection from being idle", "[live][timeouts]") {
     }
 }
 
-TEST_CASE("an idle timeout of 0 keeps connections for ever", "[live][timeouts]") {
+TEST_CASE("an idle timeout of 0 keeps connections for ever", "[waits][live][timeouts]") {
     // Header timeout 1 beside it: between requests no head is begun, so it must not count.
     ServerProcess server({"--threads", "1", "--idle-timeout", "0", "--header-timeout", "1"});
     RawClient client(server.port());
@@ -159,7 +160,8 @@ TEST_CASE("an idle timeout of 0 keeps connections for ever", "[live][timeouts]")
     CHECK(server.counters()["timeouts_idle"] == 0);
 }
 
-TEST_CASE("a client that never reads is closed in time and with flat memory", "[live][timeouts]") {
+TEST_CASE("a client that never reads is closed in time and with flat memory",
+          "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--write-timeout", "1"});
     check_serves_quickly(server);
     static_cast<void>(server.wait_quiet());
@@ -193,7 +195,7 @@ TEST_CASE("a client that never reads is closed in time and with flat memory", "[
     CHECK(server.counters()["sends_blocked"] >= 5);
 }
 
-TEST_CASE("a slow but steady reader is not cut off", "[live][timeouts]") {
+TEST_CASE("a slow but steady reader is not cut off", "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1", "--write-timeout", "2"});
     ClientOptions small;
     small.receive_buffer_bytes = 4096;
@@ -210,7 +212,8 @@ TEST_CASE("a slow but steady reader is not cut off", "[live][timeouts]") {
     CHECK(server.counters()["connections_open"] == 1);
 }
 
-TEST_CASE("a client that ignores our FIN is let go after the linger time", "[live][timeouts]") {
+TEST_CASE("a client that ignores our FIN is let go after the linger time",
+          "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1"});
     RawClient client(server.port());
     const auto start = Clock::now();
@@ -227,7 +230,8 @@ TEST_CASE("a client that ignores our FIN is let go after the linger time", "[liv
     CHECK(counters["timeouts_linger"] == 1);
 }
 
-TEST_CASE("a client that sends for ever after an error is let go as well", "[live][timeouts]") {
+TEST_CASE("a client that sends for ever after an error is let go as well",
+          "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "1"});
     RawClient client(server.port());
     const auto start = Clock::now();
@@ -245,7 +249,7 @@ TEST_CASE("a client that sends for ever after an error is let go as well", "[liv
 }
 
 TEST_CASE("two hundred slow clients are dropped in time while others are served",
-          "[live][timeouts]") {
+          "[waits][live][timeouts]") {
     ServerProcess server({"--threads", "2", "--header-timeout", "1"});
     std::vector<RawClient> clients;
     const auto start = Clock::now();

@@ -32,7 +32,7 @@ namespace hello::test {
 namespace {
 
 using Ids = std::set<std::uint16_t>;
-constexpr RingSizes kSizes{64, 256};
+constexpr UringSizes kSizes{64, 256};
 
 struct SocketPair {
     /// SOCK_SEQPACKET keeps messages apart, so that each receive gets one.
@@ -257,9 +257,10 @@ TEST_CASE("BufferRing begins with all buffers in the ring", "[buffer_ring][kerne
 TEST_CASE("BufferRing has its usual number of buffers", "[buffer_ring][kernel]") {
     need_io_uring();
     Ring ring(kSizes);
-    BufferRing buffers(ring);
-    CHECK(buffers.count() == BufferRing::kCount);
-    CHECK(borrow_all(ring, buffers, SocketPair()).size() == BufferRing::kCount);
+    constexpr unsigned kUsual = UringSizes{}.buffers;
+    BufferRing buffers(ring, kUsual);
+    CHECK(buffers.count() == kUsual);
+    CHECK(borrow_all(ring, buffers, SocketPair()).size() == kUsual);
 }
 
 TEST_CASE("BufferRing shows the octets that were received", "[buffer_ring][kernel]") {

@@ -124,7 +124,7 @@ TEST_CASE("ConnectionPool opens connections that are as new", "[connection]") {
     REQUIRE(connection != nullptr);
     CHECK(connection->fd == 7);
     CHECK(connection->state == Connection::State::Open);
-    CHECK(connection->receiving == Connection::Receiving::Not);
+    CHECK(connection->receiving == ReceiveMode::None);
     CHECK(connection->verdict == HttpSession::Verdict::Read);
     CHECK(connection->waiting == Waiting::Forever);
     CHECK(connection->session.phase() == HttpSession::Phase::Idle);

@@ -39,8 +39,8 @@ using Catch::Matchers::ContainsSubstring;
 using Clock = std::chrono::steady_clock;
 using Tags = std::vector<std::uint64_t>;
 
-constexpr RingSizes kSmall{8, 64};
-constexpr RingSizes kTiny{8, 16};
+constexpr UringSizes kSmall{8, 64};
+constexpr UringSizes kTiny{8, 16};
 
 void queue_nop(Ring& ring, std::uint64_t tag) {
     io_uring_sqe* const sqe = ring.sqe();
@@ -95,7 +95,7 @@ unsigned submissions_of(const std::string& description) {
 /// What became of a ring of the usual sizes: its description, or why there is none.
 std::string try_ring() {
     try {
-        return Ring(RingSizes{}).describe();
+        return Ring(UringSizes{}).describe();
     } catch (const StartError& error) {
         // UBSan opens a pipe to look at an object, and takes it for a broken one where it can't.
         rlimit limit{};
@@ -351,7 +351,7 @@ TEST_CASE("Ring takes less than it is asked for where the kernel has a limit", "
     if (geteuid() != 0) {
         SKIP("the largest ring may need more locked memory than this user has");
     }
-    CHECK_THAT(Ring(RingSizes{1U << 20, 1U << 20}).describe(), ContainsSubstring(" sq=32768 "));
+    CHECK_THAT(Ring(UringSizes{1U << 20, 1U << 20}).describe(), ContainsSubstring(" sq=32768 "));
 }
 
 TEST_CASE("Ring leaves no descriptor behind", "[ring][kernel]") {
@@ -460,7 +460,7 @@ TEST_CASE("Ring settles for less, or says so, where locked memory is short", "[r
             text.starts_with("StartError: io_uring is not") &&
             text.find("locked memory (" + std::to_string(kib) + " KiB") != std::string::npos;
         CHECK((submissions >= 64 || explained));
-        CHECK(submissions <= RingSizes{}.submissions);
+        CHECK(submissions <= UringSizes{}.submissions);
     }
 }
 
@@ -474,12 +474,12 @@ TEST_CASE("Ring is smaller with 100 KiB of locked memory", "[ring][kernel]") {
     const std::string text = try_ring_with_locked_memory(100 * 1024);
     INFO(text);
     CHECK(submissions_of(text) >= 64);
-    CHECK(submissions_of(text) < RingSizes{}.submissions);
+    CHECK(submissions_of(text) < UringSizes{}.submissions);
 }
 
 TEST_CASE("Ring has its full size with 8 MiB of locked memory", "[ring][kernel]") {
     need_io_uring();
-    CHECK(submissions_of(try_ring_with_locked_memory(8 * 1024 * 1024)) == RingSizes{}.submissions);
+    CHECK(submissions_of(try_ring_with_locked_memory(8 * 1024 * 1024)) == UringSizes{}.submissions);
 }
 
 }  // namespace hello::test

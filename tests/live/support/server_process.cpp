@@ -31,6 +31,14 @@ bool names(const std::vector<std::string>& arguments, std::string_view option) {
     });
 }
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// With the engine under test, where the test does not choose one. Options beat it.
+Environment with_engine(Environment environment) {
+    environment.insert(environment.begin(), {"HELLO_URING_ENGINE", engine_under_test()});
+    return environment;
+}
+
 ChildOptions child_options(const ServerOptions& options) {
     ChildOptions child;
     child.argv = options.wrapper;
@@ -42,7 +50,7 @@ ChildOptions child_options(const ServerOptions& options) {
     if (options.add_address && !names(options.arguments, "--host")) {
         child.argv.insert(child.argv.end(), {"--host", "127.0.0.1"});
     }
-    child.environment = options.environment;
+    child.environment = with_engine(options.environment);
     child.limits = options.limits;
     child.before_exec = options.before_exec;
     child.standard_error = options.standard_error;
@@ -189,8 +197,14 @@ std::string server_binary() {
     return chosen != nullptr && *chosen != '\0' ? chosen : HELLO_BIN_DEFAULT;
 }
 
+std::string engine_under_test() {
+    const char* chosen = std::getenv("HELLO_TEST_ENGINE");
+    return chosen != nullptr && *chosen != '\0' ? chosen : "io_uring";
+}
+
 ToolResult run_server(std::vector<std::string> arguments, ToolOptions options) {
     arguments.insert(arguments.begin(), server_binary());
+    options.environment = with_engine(std::move(options.environment));
     return run_tool(std::move(arguments), std::move(options));
 }
 

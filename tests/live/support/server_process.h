@@ -2,6 +2,7 @@
 //
 // ServerProcess: hello-uring started by a test on a free loopback port and ready when the
 // constructor returns. The binary is HELLO_BIN from the environment, else the one of this build.
+// Its engine is HELLO_TEST_ENGINE, else io_uring, where the test does not choose one.
 //
 //     ServerProcess server({"--threads", "1"});
 //     RawClient client(server.port());
@@ -94,6 +95,8 @@ private:
 
 /// Path of the binary under test.
 [[nodiscard]] std::string server_binary();
+/// HELLO_TEST_ENGINE from the environment, else "io_uring".
+[[nodiscard]] std::string engine_under_test();
 /// Runs the binary to its end: for --help, --check and for starts that must fail.
 [[nodiscard]] ToolResult run_server(std::vector<std::string> arguments, ToolOptions options = {});
 /// A loopback port that was free a moment ago.

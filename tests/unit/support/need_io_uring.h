@@ -13,7 +13,7 @@ namespace hello::test {
 
 inline void need_io_uring() {
     try {
-        const Ring ring(RingSizes{8, 16});
+        const Ring ring(UringSizes{8, 16});
     } catch (const StartError& error) {
         SKIP(error.what());
     }
