@@ -4,7 +4,12 @@
 
 #include "support/proc.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -106,6 +111,31 @@ std::string status_field(pid_t pid, const std::string& name) {
 bool has_io_worker(pid_t pid) {
     return std::ranges::any_of(thread_names(pid),
                                [](const std::string& name) { return name.starts_with("iou-wrk"); });
+}
+
+void CpuWaits::watch(pid_t pid, pid_t thread) {
+    const fs::path path = directory(pid) / "task" / std::to_string(thread) / "schedstat";
+    files_.emplace_back(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+void CpuWaits::watch_all(pid_t pid) {
+    for (const pid_t thread : thread_ids(pid)) {
+        watch(pid, thread);
+    }
+}
+
+std::chrono::microseconds CpuWaits::total() const {
+    std::chrono::nanoseconds waited(0);
+    for (const FileDescriptor& file : files_) {
+        // "RAN WAITED SLICES", in nanoseconds.
+        std::array<char, 128> text{};
+        if (pread(file.get(), text.data(), text.size() - 1, 0) > 0) {
+            char* rest = text.data();
+            std::strtoll(rest, &rest, 10);
+            waited += std::chrono::nanoseconds(std::strtoll(rest, nullptr, 10));
+        }
+    }
+    return std::chrono::duration_cast<std::chrono::microseconds>(waited);
 }
 
 }  // namespace hello::test

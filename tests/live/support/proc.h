@@ -7,8 +7,11 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
+
+#include "support/file_descriptor.h"
 
 namespace hello::test {
 
@@ -28,5 +31,18 @@ namespace hello::test {
 [[nodiscard]] std::string status_field(pid_t pid, const std::string& name);
 /// True when any thread is a kernel io worker: something was punted to io-wq.
 [[nodiscard]] bool has_io_worker(pid_t pid);
+
+/// How long threads were ready to run and had no processor, from /proc/PID/task/TID/schedstat. Its
+/// files stay open, so that it can be asked for each of a thousand requests in a second.
+class CpuWaits {
+public:
+    void watch(pid_t pid, pid_t thread);
+    void watch_all(pid_t pid);
+    /// The sum of all since they began; 0 where the kernel does not count it.
+    [[nodiscard]] std::chrono::microseconds total() const;
+
+private:
+    std::vector<FileDescriptor> files_;
+};
 
 }  // namespace hello::test
