@@ -178,7 +178,8 @@ TEST_CASE("one client that floods leaves a hundred polite ones a p99 within 5 ti
         flooded_p99 = std::min(flooded_p99, flooded.of_server.percentile(99));
     }
     INFO(figures(shown));
-    const Microseconds floor = scaled(Milliseconds(5));
+    // Two buffer loads of a multishot receive, in a build that is not optimised.
+    const Microseconds floor = scaled(Milliseconds(10));
     CHECK(flooded_p99 <= std::max(5 * quiet_p99, floor));
 }
 

@@ -58,9 +58,11 @@ TEST_CASE("the four attacks of slowhttptest are ended in time, and others are se
     CHECK(slow_read->running());
     CHECK(counters["connections_open"] == 0);
     CHECK(counters["slots_in_use"] == 0);
-    CHECK(counters["timeouts_header"] == 200);
-    CHECK(counters["timeouts_body"] == 200);
-    CHECK(counters["responses_4xx"] == 600);  // those, and too many ranges for a head
+    // Of 200 each; the tool does not promise that all its connections succeed. The third attack
+    // has more ranges than fit into a head.
+    CHECK(counters["timeouts_header"] >= 180);
+    CHECK(counters["timeouts_body"] >= 180);
+    CHECK(counters["responses_4xx"] >= 540);
     for (const auto& each : attacks) {
         CHECK(each->wait_exit(scaled(Milliseconds(2000))) == 0);
         const std::string report = each->stdout_text() + each->stderr_text();
