@@ -63,7 +63,7 @@ struct Connection {
     bool progressed = false;     ///< requests were completed since the deadline was last set
     bool input_ended = false;    ///< the client's FIN came
     bool input_left = false;     ///< the socket held more than was received
-    bool flooding = false;       ///< the last receive filled its buffer
+    bool flooding = false;       ///< a receive filled its buffer: from then on one per turn
     bool placed = false;         ///< counts as a lasting connection of this worker
 };
 

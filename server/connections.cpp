@@ -101,7 +101,7 @@ void Connections::on_received(Connection& connection, const Completion& completi
         connection.discarded_bytes += completion.input.size();
     } else {
         connection.input_left = completion.input_left;
-        connection.flooding = completion.input.size() == Engine::kBufferSize;
+        connection.flooding |= completion.input.size() == Engine::kBufferSize;
         exchange_.feed(connection, completion.input);
     }
 }
