@@ -81,6 +81,8 @@ UniqueFd open_bound(Endpoint& endpoint, const ListenOptions& options) {
     UniqueFd socket = open_socket(endpoint);
     set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    // Without it a client that reads nothing holds kernel memory long after we closed.
+    set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, options.send_timeout_ms);
     if (options.defer_accept) {
         set_option(socket, IPPROTO_TCP, TCP_DEFER_ACCEPT, kDeferAcceptSeconds);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Listeners: one listening TCP socket per worker, all on one address by SO_REUSEPORT. Accepted
-// connections inherit TCP_NODELAY from them.
+// connections inherit TCP_NODELAY and TCP_USER_TIMEOUT from them.
 
 #pragma once
 
@@ -21,6 +21,8 @@ struct ListenOptions {
     int backlog = 0;           ///< of each listener
     bool defer_accept = true;  ///< TCP_DEFER_ACCEPT: accept once the request is there (tcp(7))
     bool share_port = false;   ///< another process may already serve the port
+    /// For a client to acknowledge what was sent, even after we closed; 0: as the kernel likes.
+    int send_timeout_ms = 0;
 };
 
 struct Listeners {

@@ -40,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 constexpr rlim_t kDescriptorsPerThread = 4;
 constexpr rlim_t kDescriptorsReserved = 32;
 constexpr int kSmallBacklog = 1024;
+constexpr int kSendTimeoutMarginMs = 5000;  ///< our own timeout comes first, and counts
 constexpr auto kAbortPatience = std::chrono::seconds(1);
 
 /// Raises the soft limit of open files to the hard one; returns the descriptors we may have.
@@ -258,7 +259,6 @@ void Server::join() {
 
 std::vector<const WorkerStats*> Server::stats() const {
     std::vector<const WorkerStats*> stats;
-    stats.reserve(workers_.size());
     for (const auto& worker : workers_) {
         stats.push_back(&worker->stats());
     }
@@ -286,6 +286,9 @@ int run_server(Options options) {
     }
     options.server.connections_max =
         choose_connections_max(options.server.connections_max, options.threads);
+    if (const auto seconds = static_cast<int>(options.server.timeouts.write_s); seconds != 0) {
+        options.listen.send_timeout_ms = 1000 * seconds + kSendTimeoutMarginMs;
+    }
     if (options.engine == "epoll") {
         options.server.engine = EngineKind::Epoll;
     }

@@ -40,7 +40,6 @@ public:
     [[nodiscard]] std::string describe() const override { return "io_uring " + ring_.describe(); }
 
 private:
-    void give_back_buffers() noexcept;
     void note(const io_uring_cqe& cqe);
 
     WorkerStats& stats_;
@@ -141,28 +140,24 @@ void UringEngine::close(int fd, UserData tag) noexcept {
     io_uring_sqe_set_data64(sqe, tag.encode());
 }
 
-std::span<const Completion> UringEngine::take() noexcept {
-    give_back_buffers();
-    taken_.clear();
-    const auto take_ready = [this] {
-        return ring_.for_each_cqe([this](const io_uring_cqe& cqe) { note(cqe); });
-    };
-    if (take_ready() == 0 && ring_.fetch_overflow()) {
-        stats_.completions_overflowed.add();
-        take_ready();
-    }
-    return taken_;
-}
-
 /// Every completion that came with a buffer gives it back, whatever its result and whoever it is
 /// for; the kernel sees them all at once.
-void UringEngine::give_back_buffers() noexcept {
+std::span<const Completion> UringEngine::take() noexcept {
+    taken_.clear();
     for (const std::uint16_t id : borrowed_) {
         buffers_.give_back(id);
     }
     borrowed_.clear();
     buffers_.publish();
+    const auto note_ready = [this] {
+        return ring_.for_each_cqe([this](const io_uring_cqe& cqe) { note(cqe); });
+    };
+    if (note_ready() == 0 && ring_.fetch_overflow()) {
+        stats_.completions_overflowed.add();
+        note_ready();
+    }
     stats_.buffers_available.set(buffers_.available());
+    return taken_;
 }
 
 void UringEngine::note(const io_uring_cqe& cqe) {

@@ -191,6 +191,18 @@ TEST_CASE("open_listeners lets connections inherit TCP_NODELAY", "[listener]") {
     CHECK(option_of(accepted, IPPROTO_TCP, TCP_NODELAY) == 1);
 }
 
+TEST_CASE("open_listeners lets connections inherit the time that a client has to acknowledge",
+          "[listener]") {
+    ListenOptions options = on_loopback();
+    options.send_timeout_ms = 7'000;
+    options.defer_accept = false;
+    const Listeners listeners = open_listeners(options, 2);
+    const UniqueFd client = connect_to(port_of(listeners.sockets[0]));
+    const UniqueFd accepted = accept_any(listeners);
+    REQUIRE(accepted.is_open());
+    CHECK(option_of(accepted, IPPROTO_TCP, TCP_USER_TIMEOUT) == 7'000);
+}
+
 TEST_CASE("open_listeners accepts a deferred connection once the request is there", "[listener]") {
     const Listeners listeners = open_listeners(on_loopback(), 2);
     const UniqueFd client = connect_to(port_of(listeners.sockets[0]));

@@ -46,7 +46,7 @@ private:
                                     const std::function<bool()>& condition,
                                     Milliseconds limit);
 
-/// None fails, and nine in ten are done within 50 ms. (The tenth is for a busy machine, where a
+/// None fails, and three in four are done within 50 ms. (The fourth is for a busy machine, where a
 /// process waits for a processor.)
 void check_served_at_once(const Latencies& others);
 /// None fails, and none waits long: for the moment in which thousands of connections end together,
