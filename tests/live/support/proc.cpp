@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Readers of /proc/PID.
+// Readers of /proc.
 
 #include "support/proc.h"
 
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,15 @@ std::string field(const fs::path& path, const std::string& name) {
         }
     }
     return "";
+}
+
+/// Hexadecimal digits at a place in a line, 0 where there are none.
+unsigned hex_at(const std::string& line, std::size_t offset, std::size_t size) {
+    unsigned value = 0;
+    if (offset + size <= line.size()) {
+        std::from_chars(line.data() + offset, line.data() + offset + size, value, 16);
+    }
+    return value;
 }
 
 }  // namespace
@@ -111,6 +121,22 @@ std::string status_field(pid_t pid, const std::string& name) {
 bool has_io_worker(pid_t pid) {
     return std::ranges::any_of(thread_names(pid),
                                [](const std::string& name) { return name.starts_with("iou-wrk"); });
+}
+
+std::size_t sockets_connected_to(std::uint16_t port) {
+    constexpr unsigned kEstablished = 1;
+    constexpr unsigned kCloseWait = 8;
+    std::ifstream file("/proc/net/tcp");
+    std::size_t count = 0;
+    for (std::string line; std::getline(file, line);) {
+        // "  12: 0100007F:1F90 0100007F:C350 01 ...": local and remote address, state
+        const std::size_t local = line.find(": ") + 2;
+        const unsigned state = hex_at(line, local + 28, 2);
+        if (hex_at(line, local + 23, 4) == port && (state == kEstablished || state == kCloseWait)) {
+            ++count;
+        }
+    }
+    return count;
 }
 
 void CpuWaits::watch(pid_t pid, pid_t thread) {

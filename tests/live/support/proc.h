@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// What /proc tells about a process: descriptors, threads, processor time, memory. Functions return
-// a snapshot; a process or thread that vanishes while it is read is simply left out.
+// What /proc tells about a process: descriptors, threads, processor time, memory, and about
+// sockets. Functions return a snapshot; a process or thread that vanishes while it is read is
+// simply left out.
 
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,8 @@ namespace hello::test {
 [[nodiscard]] std::string status_field(pid_t pid, const std::string& name);
 /// True when any thread is a kernel io worker: something was punted to io-wq.
 [[nodiscard]] bool has_io_worker(pid_t pid);
+/// IPv4 sockets of this network that are connected to that port, also where the peer has closed.
+[[nodiscard]] std::size_t sockets_connected_to(std::uint16_t port);
 
 /// How long threads were ready to run and had no processor, from /proc/PID/task/TID/schedstat. Its
 /// files stay open, so that it can be asked for each of a thousand requests in a second.
