@@ -15,7 +15,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/temp_folder.h"
+#include "../support/temp_folder.h"
 
 namespace hello::test {
 namespace {

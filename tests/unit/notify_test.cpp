@@ -19,9 +19,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "../support/temp_folder.h"
 #include "error.h"
 #include "support/environment.h"
-#include "support/temp_folder.h"
 #include "unique_fd.h"
 
 namespace hello::test {

@@ -15,9 +15,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "../support/temp_folder.h"
 #include "support/captured_stream.h"
 #include "support/environment.h"
-#include "support/temp_folder.h"
 
 namespace hello::test {
 namespace {
