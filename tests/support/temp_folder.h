@@ -33,7 +33,7 @@ public:
 
     /// Writes a file, and the folders above it. Returns its path.
     std::filesystem::path write(const std::filesystem::path& name, const std::string& text) const {
-        const std::filesystem::path path = path_ / name;
+        std::filesystem::path path = path_ / name;
         std::filesystem::create_directories(path.parent_path());
         std::ofstream file(path, std::ios::binary);
         file << text;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// A seccomp filter over the three io_uring system calls.
+// Seccomp filters over a few system calls.
 
 #include "support/seccomp.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <array>
+#include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,21 +23,42 @@ namespace {
 constexpr std::uint32_t kFirstCall = 425;  // io_uring_setup; then io_uring_enter
 constexpr std::uint32_t kLastCall = 427;   // io_uring_register
 
-}  // namespace
+constexpr std::uint32_t refusal(int error_number) {
+    return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error_number) & SECCOMP_RET_DATA);
+}
 
-bool refuse_io_uring(int error_number) {
-    const std::uint32_t refusal =
-        SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error_number) & SECCOMP_RET_DATA);
-    std::array<sock_filter, 5> code{{
-        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-        {BPF_JMP | BPF_JGE | BPF_K, 0, 2, kFirstCall},
-        {BPF_JMP | BPF_JGT | BPF_K, 1, 0, kLastCall},
-        {BPF_RET | BPF_K, 0, 0, refusal},
-        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
-    }};
+/// Where the lower half of the first argument is.
+constexpr std::uint32_t kFirstArgument =
+    offsetof(seccomp_data, args) + (std::endian::native == std::endian::big ? 4 : 0);
+
+template <std::size_t Size>
+bool install(std::array<sock_filter, Size> code) {
     const sock_fprog program{code.size(), code.data()};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+}  // namespace
+
+bool refuse_io_uring(int error_number) {
+    return install(std::array<sock_filter, 5>{{
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+        {BPF_JMP | BPF_JGE | BPF_K, 0, 2, kFirstCall},
+        {BPF_JMP | BPF_JGT | BPF_K, 1, 0, kLastCall},
+        {BPF_RET | BPF_K, 0, 0, refusal(error_number)},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    }});
+}
+
+bool refuse_ipv6() {
+    return install(std::array<sock_filter, 6>{{
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 3, SYS_socket},
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, kFirstArgument},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, AF_INET6},
+        {BPF_RET | BPF_K, 0, 0, refusal(EAFNOSUPPORT)},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    }});
 }
 
 }  // namespace hello::test

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// refuse_io_uring: makes the io_uring system calls of this process fail with a chosen errno, as the
-// default seccomp profiles of container runtimes do. Needs no privileges; async-signal-safe, so it
-// can run between fork and exec.
+// Filters that make system calls of this process fail. They need no privileges; async-signal-safe,
+// so they can be installed between fork and exec. False when the kernel offers no seccomp filters.
 
 #pragma once
 
 namespace hello::test {
 
-/// False when the kernel offers no seccomp filters.
+/// The io_uring calls fail with that errno, as with the default profiles of container runtimes.
 bool refuse_io_uring(int error_number);
+/// No IPv6 socket can be made, as with the kernel's ipv6.disable=1.
+bool refuse_ipv6();
 
 }  // namespace hello::test
