@@ -3,8 +3,9 @@
 // Date: an IMF-fixdate (RFC 9110 section 5.6.7), current to the second, in every response, on every
 // thread, also right after a time without traffic.
 
+#include "support/date.h"
+
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -18,21 +19,6 @@
 
 namespace hello::test {
 namespace {
-
-/// Seconds since 1970 of an IMF-fixdate, -1 for anything else: written again by strftime, in the C
-/// locale that this program runs in, it must be the same text, weekday included.
-std::time_t parse_date(const std::string& text) {
-    constexpr const char* kForm = "%a, %d %b %Y %H:%M:%S GMT";
-    std::tm date{};
-    const char* end = strptime(text.c_str(), kForm, &date);
-    if (end == nullptr || *end != '\0') {
-        return -1;
-    }
-    const std::time_t seconds = timegm(&date);
-    std::array<char, 64> again{};
-    const std::size_t size = std::strftime(again.data(), again.size(), kForm, &date);
-    return text == std::string_view(again.data(), size) ? seconds : -1;
-}
 
 /// The Date of the answer, checked to lie between one second before the request and the answer.
 std::string current_date(RawClient& client, std::string_view request) {
