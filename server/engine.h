@@ -38,9 +38,8 @@ enum class Readiness : bool { Unlikely, Likely };
 /// The close comes next: data and FIN leave in the same segment (MSG_MORE, send(2)).
 enum class ThenClose : bool { No, Yes };
 
-/// When the next tick is due, by CLOCK_MONOTONIC: as the next second begins, so that no deadline
-/// is late by more than it was rounded up. The margin is what the coarse clock, in which deadlines
-/// are counted, may lag.
+/// When the next tick is due, by CLOCK_MONOTONIC: as the next second begins. The margin is what the
+/// coarse clock, in which deadlines are counted, may lag.
 [[nodiscard]] inline timespec next_tick() noexcept {
     constexpr long kMarginNs = 10'000'000;
     timespec now{};

@@ -92,7 +92,7 @@ UniqueFd open_bound(Endpoint& endpoint, const ListenOptions& options) {
     return socket;
 }
 
-/// IPv6 may be missing, or compiled in but switched off (net.ipv6.conf.all.disable_ipv6).
+/// IPv6 may be missing. Where it is only switched off (disable_ipv6), "::" still takes IPv4.
 bool has_ipv6() {
     const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in6 any{};
