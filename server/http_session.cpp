@@ -4,8 +4,6 @@
 
 #include "http_session.h"
 
-#include <algorithm>
-
 namespace hello {
 
 HttpSession::Verdict HttpSession::feed(std::string_view octets, AnswerQueue& answers) noexcept {
@@ -35,22 +33,24 @@ HttpSession::Verdict HttpSession::expire(AnswerQueue& answers) noexcept {
     return Verdict::Close;
 }
 
-/// Empty lines before a request are ignored (RFC 9112 section 2.2), within reason.
+/// Empty lines before a request, CRLF each, are ignored within reason (RFC 9112 section 2.2).
 std::string_view HttpSession::skip_blank_lines(std::string_view octets) noexcept {
-    const std::size_t size = std::min(octets.find_first_not_of("\r\n"), octets.size());
-    blank_bytes_ += size;
+    for (; !octets.empty() && octets.front() == "\r\n"[blank_bytes_ % 2]; ++blank_bytes_) {
+        octets.remove_prefix(1);
+    }
     if (phase_ == Phase::Idle) {
         parser_.begin();
         continued_ = false;
         phase_ = Phase::Head;
     }
-    if (blank_bytes_ > limits_.blank_bytes_max) {
+    const bool bare = !octets.empty() && (blank_bytes_ % 2 != 0 || octets.front() == '\n');
+    if (bare || blank_bytes_ > limits_.blank_bytes_max) {
         parser_.reject(Status::BadRequest);
-    } else if (size != octets.size()) {
+    } else if (!octets.empty()) {
         blank_bytes_ = 0;
         in_request_ = true;
     }
-    return octets.substr(size);
+    return octets;
 }
 
 std::string_view HttpSession::read_request(std::string_view octets, AnswerQueue& answers) noexcept {
