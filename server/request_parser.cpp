@@ -233,7 +233,8 @@ int RequestParser::on_header_field_complete() noexcept {
     value_.clear();
     field_ = Field::Other;
     if (request_.head_complete) {
-        return 0;
+        // Framing never comes in trailers (RFC 9110 section 6.5.1); llhttp lets it pass if empty.
+        return equals(name_, "transfer-encoding") ? reject(Status::BadRequest) : 0;
     }
     if (++progress_.field_count > limits_.field_count_max) {
         return reject(Status::HeaderFieldsTooLarge);
