@@ -82,6 +82,9 @@ void add_server_options(CLI::App& app, Options& options) {
         ->check(check_field_value);
     app.add_option("--max-header-bytes", server.limits.head_bytes_max, "request line and fields")
         ->check(CLI::Range(1024, 1 << 20));
+    app.add_option("--log-level", options.log_level)
+        ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
+    app.add_option("--log-format", options.log_format)->check(CLI::IsMember({"text", "json"}));
 }
 
 void add_timeouts(CLI::App& app, Timeouts& timeouts) {
@@ -93,12 +96,6 @@ void add_timeouts(CLI::App& app, Timeouts& timeouts) {
     add("--idle-timeout", timeouts.idle_s, "seconds between requests; 0: never");
     add("--write-timeout", timeouts.write_s, "seconds for a client to read; 0: never");
     add("--drain-timeout", timeouts.drain_s, "seconds from SIGTERM to the end");
-}
-
-void add_log_options(CLI::App& app, Options& options) {
-    app.add_option("--log-level", options.log_level)
-        ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "critical", "off"}));
-    app.add_option("--log-format", options.log_format)->check(CLI::IsMember({"text", "json"}));
 }
 
 /// The command line behind what the environment says, in the reverse order that CLI11 takes: the
@@ -145,10 +142,11 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     app.allow_config_extras(CLI::config_extras_mode::error);
     app.set_version_flag("--version", version_text());
     app.set_config("--config", "", "read options from this file (TOML or INI: port=8080)");
+    // No option takes a list, and CLI11 dies of an empty one: nothing begins with a line end.
+    app.get_config_formatter_base()->arrayBounds('\n', '\n');
     add_listen_options(app, options);
     add_server_options(app, options);
     add_timeouts(app, options.server.timeouts);
-    add_log_options(app, options);
     std::string check_url;
     CLI::Option* check = app.add_option("--check", check_url, "health check: GET, exit 0 or 1")
                              ->expected(0, 1)

@@ -41,6 +41,7 @@ constexpr std::string_view kConfigurations[] = {
     "\n[hello-uring]\nbody = \"Hi\\n there\"\nserver-header = 'x'\n",
     "\nheader-timeout=1\nbody-timeout=2\nidle-timeout=3\nwrite-timeout=4\ndrain-timeout=5\n",
     "\nport=[1, 2, 3]\nno-such=1\n",
+    "\nbody=[]\nserver-header=[1\n2]\n",
     "\n; comment\nlog-level=trace\nlog-format=text\n",
 };
 

@@ -314,7 +314,8 @@ TEST_CASE("parse_options refuses a bad variable as it refuses a bad option", "[o
 
 TEST_CASE("parse_options refuses a bad file as it refuses a bad option", "[options]") {
     const TempFolder folder;
-    for (const char* const text : {"port=http\n", "no-such-option=1\n", "threads=0\n"}) {
+    for (const char* const text :
+         {"port=http\n", "no-such-option=1\n", "threads=0\n", "port=[1,2]\n"}) {
         INFO(text);
         const Parsed parsed = parse({"--config", folder.write("c", text).string()});
         CHECK(parsed.exit_code == 2);
@@ -399,6 +400,18 @@ TEST_CASE("parse_options keeps spaces and brackets in values of the command line
         INFO(body);
         CHECK(accept({"--body", body}).server.body == body);
         CHECK(accept({"--body=" + std::string(body)}).server.body == body);
+    }
+}
+
+// "body=[]" used to be a segmentation fault in CLI11, and "body=a b" the body "b".
+TEST_CASE("parse_options keeps spaces and brackets in values of a file", "[options]") {
+    const TempFolder folder;
+    for (const char* const body : {"[]", "[1,2]", "[", "a b", "a,b"}) {
+        INFO(body);
+        const auto file = folder.write("c", "body=" + std::string(body) + "\nport=81\n");
+        const Options options = accept({"--config", file.string()});
+        CHECK(options.server.body == body);
+        CHECK(options.listen.port == 81);
     }
 }
 
