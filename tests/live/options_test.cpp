@@ -380,12 +380,6 @@ TEST_CASE("by default there is one thread per allowed CPU", "[live][options]") {
     CHECK(get(confined.port()).body == kBody);
 }
 
-TEST_CASE("two hundred threads start and serve", "[live][options]") {
-    ServerProcess server({"--threads", kSlowBuild ? "32" : "200"});
-    CHECK(get(server.port()).body == kBody);
-    CHECK(server.stop() == 0);
-}
-
 TEST_CASE("The option --pin binds each worker to one allowed CPU", "[live][options]") {
     const std::size_t cpus = allowed_cpus().size();
     ServerProcess server({"--pin", "--threads", std::to_string(cpus)});
