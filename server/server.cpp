@@ -36,9 +36,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Descriptors that are not connections: three a thread, and some for the process.
-constexpr rlim_t kDescriptorsPerThread = 4;
-constexpr rlim_t kDescriptorsReserved = 32;
+constexpr unsigned kDescriptorsPerThread = 6;  ///< that are not connections, at most
+constexpr unsigned kDescriptorsReserved = 16;  ///< for the process
 constexpr int kSmallBacklog = 1024;
 constexpr int kSendTimeoutMarginMs = 5000;  ///< our own timeout comes first, and counts
 constexpr auto kAbortPatience = std::chrono::seconds(1);
@@ -47,19 +46,18 @@ constexpr auto kAbortPatience = std::chrono::seconds(1);
 rlim_t raise_descriptor_limit() {
     rlimit limit{};
     check_errno(getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
-    if (limit.rlim_cur < limit.rlim_max) {
-        const rlimit raised{limit.rlim_max, limit.rlim_max};
-        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-            return limit.rlim_max;
-        }
-    }
-    return limit.rlim_cur;
+    const rlimit raised{limit.rlim_max, limit.rlim_max};
+    return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_max : limit.rlim_cur;
 }
 
 std::size_t choose_connections_max(std::size_t asked, int threads) {
-    const auto reserved =
+    const rlim_t descriptors = raise_descriptor_limit();
+    const rlim_t reserved =
         kDescriptorsReserved + kDescriptorsPerThread * static_cast<rlim_t>(threads);
-    const rlim_t descriptors = std::max(raise_descriptor_limit(), reserved + 1);
+    if (descriptors <= reserved) {
+        throw StartError("the limit of open files (" + std::to_string(descriptors) +
+                         ") is too low; cure: fewer --threads, or raise ulimit -Hn");
+    }
     const std::size_t possible =
         std::min<std::size_t>(descriptors - reserved, ServerConfig::kConnectionsLimit);
     if (asked > possible) {

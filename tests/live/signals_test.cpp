@@ -501,4 +501,15 @@ TEST_CASE("a low hard limit of descriptors lets the surplus wait", "[live][signa
     CHECK(server.stderr_lines().size() < 20);
 }
 
+TEST_CASE("too few descriptors for the threads end the start with the cure", "[live][signals]") {
+    ToolOptions options;
+    options.limits = {{RLIMIT_NOFILE, 100, 100}};
+    const ToolResult result = run_server({"--threads", "30", "--port", "0"}, std::move(options));
+    INFO(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(lines_of(result.err).size() == 1);
+    CHECK(result.err.find("ulimit -Hn") != std::string::npos);
+    CHECK(result.out.empty());
+}
+
 }  // namespace hello::test
