@@ -27,7 +27,7 @@ constexpr std::uint64_t kTests = 2;
 // Far above what these clients need, even in slow builds; near enough to wait for. A multishot
 // receive of io_uring can miss a reset that it finds together with data (seen on Linux 6.18), so
 // a client that reset in the middle of a request may be noticed by its timeout only.
-constexpr int kRequestTimeoutSeconds = kSlowBuild ? 10 : 4;
+constexpr int kRequestTimeoutSeconds = kSlowBuild ? 15 : 8;
 constexpr Milliseconds kQuietLimit = scaled(Milliseconds(3000 + 1000 * kRequestTimeoutSeconds));
 
 Milliseconds share_of_time() {

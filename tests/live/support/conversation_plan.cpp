@@ -173,7 +173,7 @@ std::size_t octets_of(const ConversationPlan& plan) {
 
 /// Sends in pieces, but not in so many that it takes longer than a client's patience.
 void choose_pieces(ConversationPlan& plan, Dice& dice) {
-    constexpr std::size_t kPiecesMax = 100;
+    constexpr std::size_t kPiecesMax = 30;
     plan.piece_bytes = std::max(dice.between(1, 300), octets_of(plan) / kPiecesMax);
     plan.piece_pause = dice.up_to(Milliseconds(1));
 }

@@ -63,6 +63,11 @@ unsigned hex_at(const std::string& line, std::size_t offset, std::size_t size) {
     return value;
 }
 
+long kib_of_smaps(pid_t pid, const std::string& name) {
+    const std::string value = field(directory(pid) / "smaps_rollup", name);
+    return value.empty() ? 0 : std::stol(value);
+}
+
 }  // namespace
 
 std::size_t open_descriptors(pid_t pid) {
@@ -104,8 +109,11 @@ long cpu_ticks(pid_t pid) {
 }
 
 long pss_kib(pid_t pid) {
-    const std::string value = field(directory(pid) / "smaps_rollup", "Pss");
-    return value.empty() ? 0 : std::stol(value);
+    return kib_of_smaps(pid, "Pss");
+}
+
+long anonymous_pss_kib(pid_t pid) {
+    return kib_of_smaps(pid, "Pss_Anon");
 }
 
 pid_t first_child(pid_t pid) {

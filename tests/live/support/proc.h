@@ -27,6 +27,8 @@ namespace hello::test {
 [[nodiscard]] long cpu_ticks(pid_t pid);
 /// Proportional memory use in KiB, from smaps_rollup.
 [[nodiscard]] long pss_kib(pid_t pid);
+/// The part of it that is the process's own: no file, no library, whoever else has them mapped.
+[[nodiscard]] long anonymous_pss_kib(pid_t pid);
 /// The first child of a process, or -1.
 [[nodiscard]] pid_t first_child(pid_t pid);
 /// A field of /proc/PID/status such as "SigIgn"; empty when there is none.
