@@ -43,6 +43,7 @@ struct Connection {
     };
 
     [[nodiscard]] bool is_sending() const noexcept { return unsent.size != 0; }
+    [[nodiscard]] UserData tag(Op op) const noexcept { return {op, generation, slot}; }
 
     HttpSession session;
     AnswerQueue answers;       ///< owed to the client

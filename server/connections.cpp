@@ -16,12 +16,7 @@ namespace {
 /// and the kernel grants as much (tcp_wmem's minimum) even when it is short of memory. So the
 /// close, or the hand-off, need not wait for it.
 constexpr std::size_t kSafeSendBytes = 4096;
-
 constexpr std::size_t kDiscardedBytesMax = 8 * 1024 * 1024;  ///< while lingering
-
-UserData tag(Op op, const Connection& connection) noexcept {
-    return {op, connection.generation, connection.slot};
-}
 
 }  // namespace
 
@@ -72,9 +67,7 @@ void Connections::on_completion(const Completion& completion) {
     Connection* connection = pool_.find(completion.tag.slot, completion.tag.generation);
     if (connection == nullptr) {
         stats_.stale_completions.add();
-        if (op == Op::SendNow) {  // closed in the same submission: the answer is lost
-            stats_.send_errors.add();
-        }
+        stats_.send_errors.add(op == Op::SendNow ? 1 : 0);  // closed after it: the answer is lost
     } else if (op == Op::Receive) {
         on_received(*connection, completion);
     } else if (op == Op::SendNow) {
@@ -103,6 +96,18 @@ void Connections::on_received(Connection& connection, const Completion& completi
         connection.input_left = completion.input_left;
         connection.flooding |= completion.input.size() == Engine::kBufferSize;
         exchange_.feed(connection, completion.input);
+        if (completion.goes_on && connection.answers.empty()) {
+            look_for_reset(connection);
+        }
+    }
+}
+
+/// A multishot receive that finds input and a reset together reports the input, then waits for an
+/// event that has been (6.18; liburing issue 1549). Answering would notice it.
+void Connections::look_for_reset(Connection& connection) {
+    char octet = 0;
+    if (recv(connection.fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && errno != EAGAIN) {
+        on_receive_error(connection, ECONNRESET);
     }
 }
 
@@ -165,11 +170,10 @@ void Connections::on_handed_off(UserData tag, int result) {
 void Connections::expire() {
     exchange_.expire([this](Connection& connection) {
         if (connection.state == State::Lingering || connection.is_sending()) {
-            close(connection);
-        } else {
-            connection.verdict = connection.session.expire(connection.answers);
-            touch(connection);
+            return close(connection);
         }
+        connection.verdict = connection.session.expire(connection.answers);
+        touch(connection);
     });
 }
 
@@ -254,7 +258,7 @@ bool Connections::send_last(Connection& connection, std::string_view octets) {
         return true;
     }
     send_now(connection, octets, ThenClose::Yes);
-    engine_.close(connection.fd, tag(Op::Close, connection));
+    engine_.close(connection.fd, connection.tag(Op::Close));
     forget(connection);
     pool_.release(connection);
     return false;
@@ -264,7 +268,7 @@ void Connections::send_now(Connection& connection, std::string_view octets, Then
     connection.sending = octets;
     connection.answered = true;
     stats_.bytes_sent.add(octets.size());
-    engine_.send_now(connection.fd, tag(Op::SendNow, connection), octets, then_close);
+    engine_.send_now(connection.fd, connection.tag(Op::SendNow), octets, then_close);
 }
 
 /// Keeps a copy, for what it was composed from will change, and sends until all is taken.
@@ -276,7 +280,7 @@ void Connections::send_patiently(Connection& connection,
     connection.progressed = true;
     connection.answered = true;
     ++connection.in_flight;
-    engine_.send(connection.fd, tag(Op::Send, connection),
+    engine_.send(connection.fd, connection.tag(Op::Send),
                  {connection.unsent.octets.get(), octets.size()}, then_close);
 }
 
@@ -300,7 +304,7 @@ void Connections::manage_receiving(Connection& connection) {
         receive(connection);
     } else if (connection.receiving == ReceiveMode::Many && (!wanted || connection.flooding) &&
                connection.verdict == Verdict::Read) {
-        cancel(connection, Op::Receive);
+        engine_.cancel(connection.fd, connection.tag(Op::Receive));
     }
 }
 
@@ -311,23 +315,18 @@ void Connections::manage_receiving(Connection& connection) {
 void Connections::receive(Connection& connection) {
     const bool lasts = connection.answered && connection.state == State::Open && !draining_;
     if (lasts && !connection.flooding) {
-        receive(connection, ReceiveMode::Many, Readiness::Unlikely);
-    } else {
-        const bool fresh =
-            !connection.answered && connection.session.phase() == HttpSession::Phase::Idle;
-        receive(connection, ReceiveMode::Once,
-                fresh || connection.input_left ? Readiness::Likely : Readiness::Unlikely);
+        return receive(connection, ReceiveMode::Many, Readiness::Unlikely);
     }
+    const bool fresh =
+        !connection.answered && connection.session.phase() == HttpSession::Phase::Idle;
+    receive(connection, ReceiveMode::Once,
+            fresh || connection.input_left ? Readiness::Likely : Readiness::Unlikely);
 }
 
 void Connections::receive(Connection& connection, ReceiveMode mode, Readiness readiness) {
     connection.receiving = mode;
     ++connection.in_flight;
-    engine_.receive(connection.fd, tag(Op::Receive, connection), mode, readiness);
-}
-
-void Connections::cancel(Connection& connection, Op op) {
-    engine_.cancel(connection.fd, tag(op, connection));
+    engine_.receive(connection.fd, connection.tag(Op::Receive), mode, readiness);
 }
 
 /// The connection turned out to last: it goes to the worker that has the fewest. Returns whether
@@ -358,7 +357,7 @@ bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
 /// into a last time, so that a request that has come in does not go unanswered.
 void Connections::search_once_more(Connection& connection) {
     if (connection.receiving != ReceiveMode::None) {
-        cancel(connection, Op::Receive);
+        engine_.cancel(connection.fd, connection.tag(Op::Receive));
     } else if (!connection.input_ended) {
         receive(connection, ReceiveMode::Now, Readiness::Likely);
     }
@@ -369,12 +368,12 @@ void Connections::close(Connection& connection) {
         return;
     }
     if (connection.receiving != ReceiveMode::None) {
-        cancel(connection, Op::Receive);
+        engine_.cancel(connection.fd, connection.tag(Op::Receive));
     }
     if (connection.is_sending()) {
-        cancel(connection, Op::Send);
+        engine_.cancel(connection.fd, connection.tag(Op::Send));
     }
-    engine_.close(connection.fd, tag(Op::Close, connection));
+    engine_.close(connection.fd, connection.tag(Op::Close));
     forget(connection);
     connection.state = State::Closed;
     touch(connection);

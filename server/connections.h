@@ -79,6 +79,7 @@ private:
     // What completions mean:
     void on_received(Connection& connection, const Completion& completion);
     void on_receive_error(Connection& connection, int error);
+    void look_for_reset(Connection& connection);
     void on_send_now_failed(Connection& connection, int result);
     void on_sent(Connection& connection, int result);
 
@@ -99,7 +100,6 @@ private:
     void manage_receiving(Connection& connection);
     void receive(Connection& connection);
     void receive(Connection& connection, ReceiveMode mode, Readiness readiness);
-    void cancel(Connection& connection, Op op);
     [[nodiscard]] bool settle_in(Connection& connection, std::size_t sent_bytes);
     void search_once_more(Connection& connection);
     void close(Connection& connection);

@@ -182,6 +182,29 @@ TEST_CASE("clients that reset after their request leave nothing behind", "[live]
     CHECK(server.stderr_lines().size() < 30);
 }
 
+TEST_CASE("clients that reset in the middle of their second request are noticed at once",
+          "[live][churn]") {
+    // With connections that move, the reset is often there before the new thread's first receive,
+    // and what came before it completes no request, so no send runs into it.
+    ServerProcess server({"--threads", "2", "--header-timeout", "0"});
+    for (int round = 0; round < 100; ++round) {
+        std::vector<RawClient> clients;
+        for (int index = 0; index < 8; ++index) {
+            clients.emplace_back(server.port());
+            CHECK(clients.back().exchange(kGet, 1).statuses() == "200");
+            clients.back().send("GET / HT");
+            if (index % 2 == 0) {
+                clients.back().reset();
+                clients.pop_back();
+            }
+        }
+        for (RawClient& client : clients) {
+            client.reset();
+        }
+    }
+    check_nothing_left(server);
+}
+
 TEST_CASE("clients that reset during a long response leave nothing behind", "[live][churn]") {
     ServerProcess server({"--threads", "1"});
     const std::size_t descriptors = descriptors_at_rest(server);
