@@ -10,8 +10,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "../support/seccomp.h"
 #include "support/raw_client.h"
-#include "support/seccomp.h"
 #include "support/server_process.h"
 
 namespace hello::test {

@@ -27,10 +27,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "../support/seccomp.h"
 #include "error.h"
 #include "support/forked_child.h"
 #include "support/need_io_uring.h"
-#include "support/seccomp.h"
 
 namespace hello::test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Seccomp filters over a few system calls.
+// Seccomp filters over a few system calls: see seccomp.h.
 
-#include "support/seccomp.h"
+#include "seccomp.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -14,14 +14,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 
 namespace hello::test {
 namespace {
-
-// The numbers are the same on every architecture (asm-generic).
-constexpr std::uint32_t kFirstCall = 425;  // io_uring_setup; then io_uring_enter
-constexpr std::uint32_t kLastCall = 427;   // io_uring_register
 
 constexpr std::uint32_t refusal(int error_number) {
     return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error_number) & SECCOMP_RET_DATA);
@@ -40,11 +35,11 @@ bool install(std::array<sock_filter, Size> code) {
 
 }  // namespace
 
-bool refuse_io_uring(int error_number) {
+bool refuse_io_uring(int error_number, CallRange calls) {
     return install(std::array<sock_filter, 5>{{
         {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-        {BPF_JMP | BPF_JGE | BPF_K, 0, 2, kFirstCall},
-        {BPF_JMP | BPF_JGT | BPF_K, 1, 0, kLastCall},
+        {BPF_JMP | BPF_JGE | BPF_K, 0, 2, calls.first},
+        {BPF_JMP | BPF_JGT | BPF_K, 1, 0, calls.last},
         {BPF_RET | BPF_K, 0, 0, refusal(error_number)},
         {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
     }});
