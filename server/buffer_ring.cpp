@@ -22,7 +22,7 @@ BufferRing::BufferRing(Ring& ring, unsigned count)
     ring_ = io_uring_setup_buf_ring(ring.get(), count, kGroup, 0, &error);
     if (ring_ == nullptr) {
         munmap(memory_, count * kStride);
-        throw EngineRefused(explain_refusal(-error));
+        throw EngineRefused(explain_refusal(-error), -error);
     }
     for (unsigned id = 0; id < count; ++id) {
         give_back(static_cast<std::uint16_t>(id));

@@ -102,7 +102,7 @@ struct UringSizes {
 };
 
 // Each to be made, like everything else here to be called, by the thread that will use it.
-/// Throws EngineRefused. `stats` must outlive the engine.
+/// Throws EngineRefused. Settles for less where locked memory is short. `stats` must outlive it.
 [[nodiscard]] std::unique_ptr<Engine> make_uring_engine(WorkerStats& stats, UringSizes sizes = {});
 /// Throws std::system_error.
 [[nodiscard]] std::unique_ptr<Engine> make_epoll_engine();

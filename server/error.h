@@ -40,7 +40,11 @@ public:
 /// io_uring can't be had here, as the text explains; another engine may do.
 class EngineRefused : public StartError {
 public:
-    using StartError::StartError;
+    EngineRefused(const std::string& text, int error) : StartError(text), error_(error) {}
+    [[nodiscard]] int error() const noexcept { return error_; }
+
+private:
+    int error_;
 };
 
 }  // namespace hello

@@ -8,13 +8,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fstream>
-#include <thread>
 
 #include "error.h"
 
@@ -44,9 +41,6 @@ constexpr std::array<unsigned, 4> kFlagLadder{
 constexpr unsigned kRequiredFeatures =
     IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
 
-constexpr unsigned kSmallestSubmissions = 64;
-constexpr unsigned kSmallestCompletions = 256;
-
 int try_flags(io_uring* ring, UringSizes sizes) noexcept {
     int result = -EINVAL;
     for (const unsigned flags : kFlagLadder) {
@@ -57,19 +51,6 @@ int try_flags(io_uring* ring, UringSizes sizes) noexcept {
         if (result != -EINVAL) {
             break;
         }
-    }
-    return result;
-}
-
-/// Since 6.13 ring memory counts against RLIMIT_MEMLOCK again, per user: shrink before giving up.
-/// The memory of the ring that failed is given back a little later, hence the pause.
-int try_sizes(io_uring* ring, UringSizes sizes) noexcept {
-    int result = try_flags(ring, sizes);
-    while (result == -ENOMEM && sizes.submissions > kSmallestSubmissions) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        sizes.submissions /= 2;
-        sizes.completions = std::max(sizes.completions / 2, kSmallestCompletions);
-        result = try_flags(ring, sizes);
     }
     return result;
 }
@@ -128,7 +109,7 @@ std::string explain_refusal(int error) {
         case ENOSYS:
             cause = std::string{"this kernel ("} + kernel.release +
                     ") does not offer it: built without CONFIG_IO_URING, a seccomp filter that "
-                    "says so, gVisor or an emulator";
+                    "says so, gVisor or an emulator; cure: Linux 6.1 or newer without these";
             break;
         case EINVAL:
             cause = std::string{"this kernel ("} + kernel.release +
@@ -136,18 +117,21 @@ std::string explain_refusal(int error) {
             break;
         case EMFILE:
         case ENFILE: cause = "no descriptor is left; cure: raise ulimit -n"; break;
-        default: cause = "the reason is unknown";
+        default: cause = "the reason is unknown; cure: --engine epoll does without";
     }
     return "io_uring is not available (" + std::string{std::strerror(error)} + "): " + cause;
 }
 
 Ring::Ring(UringSizes sizes) {
-    if (const int result = try_sizes(&ring_, sizes); result < 0) {
-        throw EngineRefused(explain_refusal(-result));
+    int result = try_flags(&ring_, sizes);
+    if (result >= 0) {  // a filter may allow this call and not the next
+        result = (ring_.features & kRequiredFeatures) == kRequiredFeatures ? enter(0) : -EINVAL;
+        if (result < 0) {
+            io_uring_queue_exit(&ring_);
+        }
     }
-    if ((ring_.features & kRequiredFeatures) != kRequiredFeatures) {
-        io_uring_queue_exit(&ring_);
-        throw EngineRefused(explain_refusal(EINVAL));
+    if (result < 0) {
+        throw EngineRefused(explain_refusal(-result), -result);
     }
     // Spares a descriptor look-up per system call (5.18); works without.
     if (io_uring_register_ring_fd(&ring_) == 1) {

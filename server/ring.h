@@ -17,8 +17,7 @@ namespace hello {
 
 class Ring {
 public:
-    /// Throws EngineRefused with cause and cure where io_uring is refused or too old. Where locked
-    /// memory is short, settles for less than `sizes`.
+    /// Throws EngineRefused with cause and cure where io_uring is refused or too old.
     explicit Ring(UringSizes sizes);
     ~Ring();
     Ring(const Ring&) = delete;

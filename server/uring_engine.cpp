@@ -7,10 +7,13 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "buffer_ring.h"
 #include "engine.h"
+#include "error.h"
 #include "ring.h"
 
 namespace hello {
@@ -178,8 +181,20 @@ void UringEngine::note(const io_uring_cqe& cqe) {
 
 }  // namespace
 
+/// Since 6.13 rings and what is registered with them count against RLIMIT_MEMLOCK again, per user.
+/// The memory of the ring that was too large is given back a little later, hence the pause.
 std::unique_ptr<Engine> make_uring_engine(WorkerStats& stats, UringSizes sizes) {
-    return std::make_unique<UringEngine>(stats, sizes);
+    constexpr unsigned kSubmissionsMin = 64;
+    for (;; sizes.submissions /= 2, sizes.completions /= 2) {
+        try {
+            return std::make_unique<UringEngine>(stats, sizes);
+        } catch (const EngineRefused& refusal) {
+            if (refusal.error() != ENOMEM || sizes.submissions <= kSubmissionsMin) {
+                throw;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+    }
 }
 
 }  // namespace hello

@@ -85,13 +85,6 @@ std::ptrdiff_t open_descriptors() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-unsigned submissions_of(const std::string& description) {
-    const std::size_t at = description.find("sq=");
-    return at == std::string::npos
-               ? 0
-               : static_cast<unsigned>(std::strtoul(description.c_str() + at + 3, nullptr, 10));
-}
-
 /// What became of a ring of the usual sizes: its description, or why there is none.
 std::string try_ring() {
     try {
@@ -107,31 +100,14 @@ std::string try_ring() {
 }
 
 /// The same where the kernel answers `error`.
-std::string try_refused_ring(int error) {
-    const ChildResult child = run_in_child(
-        [error] { return refuse_io_uring(error) ? try_ring() : std::string{"no seccomp"}; });
+std::string try_refused_ring(int error, CallRange calls = {}) {
+    const ChildResult child = run_in_child([error, calls] {
+        return refuse_io_uring(error, calls) ? try_ring() : std::string{"no seccomp"};
+    });
     REQUIRE(child.ended_well());
     if (child.text == "no seccomp") {
         SKIP("this kernel has no seccomp filters");
     }
-    return child.text;
-}
-
-/// The same for a user without privileges who may lock `bytes_max` octets of memory. Each time it
-/// is another user, for the kernel takes a moment to give back what a user had locked.
-std::string try_ring_with_locked_memory(rlim_t bytes_max) {
-    static uid_t user = 61'000;
-    ++user;
-    const ChildResult child = run_in_child([bytes_max] {
-        const rlimit limit{bytes_max, bytes_max};
-        check_errno(setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
-        if (geteuid() == 0) {
-            check_errno(setgid(user), "setgid");
-            check_errno(setuid(user), "setuid");
-        }
-        return try_ring();
-    });
-    REQUIRE(child.ended_well());
     return child.text;
 }
 
@@ -426,9 +402,19 @@ TEST_CASE("Ring names a filter among the causes where io_uring seems unknown", "
                                              ContainsSubstring("seccomp"));
 }
 
-TEST_CASE("Ring gives up in the end where memory is short for the smallest size", "[ring]") {
+TEST_CASE("Ring names the limit of locked memory where it is met", "[ring]") {
     CHECK_THAT(try_refused_ring(ENOMEM), ContainsSubstring("StartError: io_uring is not") &&
                                              ContainsSubstring("limit of locked memory"));
+}
+
+TEST_CASE("Ring notices that only entering it is forbidden", "[ring][kernel]") {
+    need_io_uring();
+    if (io_uring_disabled() != 0) {
+        SKIP("kernel.io_uring_disabled is the first to blame");
+    }
+    CHECK_THAT(try_refused_ring(EPERM, kIoUringEnter),
+               ContainsSubstring("StartError: io_uring is not") &&
+                   ContainsSubstring("seccomp filter forbids it"));
 }
 
 TEST_CASE("Ring calls the kernel too old where it knows none of the flags", "[ring]") {
@@ -448,38 +434,6 @@ TEST_CASE("Ring names the limit of open files where it is met", "[ring][kernel]"
     REQUIRE(child.ended_well());
     CHECK_THAT(child.text,
                ContainsSubstring("StartError: io_uring is not") && ContainsSubstring("ulimit -n"));
-}
-
-TEST_CASE("Ring settles for less, or says so, where locked memory is short", "[ring][kernel]") {
-    need_io_uring();
-    for (const rlim_t kib : {0U, 16U, 32U, 64U, 100U, 150U}) {
-        const std::string text = try_ring_with_locked_memory(kib * 1024);
-        INFO(kib << " KiB: " << text);
-        const unsigned submissions = submissions_of(text);
-        const bool explained =
-            text.starts_with("StartError: io_uring is not") &&
-            text.find("locked memory (" + std::to_string(kib) + " KiB") != std::string::npos;
-        CHECK((submissions >= 64 || explained));
-        CHECK(submissions <= UringSizes{}.submissions);
-    }
-}
-
-// Ring used to try the smaller size before the kernel had given back what the larger one had
-// locked (io_ring_exit_work() runs later), and so often refused what would fit.
-TEST_CASE("Ring is smaller with 100 KiB of locked memory", "[ring][kernel]") {
-    need_io_uring();
-    if (try_ring_with_locked_memory(0).find("StartError") == std::string::npos) {
-        SKIP("this kernel does not count rings as locked memory");
-    }
-    const std::string text = try_ring_with_locked_memory(100 * 1024);
-    INFO(text);
-    CHECK(submissions_of(text) >= 64);
-    CHECK(submissions_of(text) < UringSizes{}.submissions);
-}
-
-TEST_CASE("Ring has its full size with 8 MiB of locked memory", "[ring][kernel]") {
-    need_io_uring();
-    CHECK(submissions_of(try_ring_with_locked_memory(8 * 1024 * 1024)) == UringSizes{}.submissions);
 }
 
 }  // namespace hello::test
