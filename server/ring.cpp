@@ -28,13 +28,11 @@ constexpr unsigned kEnterNoIowait = 1U << 7;
 ///   operations complete without being submitted again.
 /// - SINGLE_ISSUER (6.0) with DEFER_TASKRUN (6.1): completions are made only when we enter, in
 ///   batches and on our own time. COOP_TASKRUN (5.19) is the next best: no interruptions.
-constexpr unsigned kAlways = IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
-constexpr std::array<unsigned, 4> kFlagLadder{
-    kAlways | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
-    kAlways | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN,
-    kAlways | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN,
-    kAlways | IORING_SETUP_SUBMIT_ALL,
-};
+/// No further: multishot receives came with SINGLE_ISSUER, and no flag tells of them.
+constexpr unsigned kAlways =
+    IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER;
+constexpr std::array kFlagLadder{kAlways | IORING_SETUP_DEFER_TASKRUN,
+                                 kAlways | IORING_SETUP_COOP_TASKRUN};
 
 /// NODROP (5.5): completions are never lost. FAST_POLL (5.7): sockets without worker threads.
 /// EXT_ARG (5.11), CQE_SKIP (5.17): successful sends and closes need no completion.
@@ -185,13 +183,9 @@ bool Ring::fetch_overflow() noexcept {
 }
 
 std::string Ring::describe() const {
-    const char* mode = "interrupting";
-    if ((ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0) {
-        mode = "DEFER_TASKRUN";
-    } else if ((ring_.flags & IORING_SETUP_COOP_TASKRUN) != 0) {
-        mode = "COOP_TASKRUN";
-    }
-    return std::string{mode} + " sq=" + std::to_string(ring_.sq.ring_entries) +
+    const bool deferred = (ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0;
+    return std::string{deferred ? "DEFER_TASKRUN" : "COOP_TASKRUN"} +
+           " sq=" + std::to_string(ring_.sq.ring_entries) +
            " cq=" + std::to_string(ring_.cq.ring_entries);
 }
 

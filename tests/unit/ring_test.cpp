@@ -31,6 +31,7 @@
 #include "error.h"
 #include "support/forked_child.h"
 #include "support/need_io_uring.h"
+#include "support/scripted_kernel.h"
 
 namespace hello::test {
 namespace {
@@ -338,6 +339,67 @@ TEST_CASE("Ring leaves no descriptor behind", "[ring][kernel]") {
         CHECK(open_descriptors() == before + 1);
     }
     CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("Ring makes do without DEFER_TASKRUN", "[ring][kernel]") {
+    need_io_uring();
+    const OlderSetup linux_6_0(IORING_SETUP_DEFER_TASKRUN);
+    Ring ring(kSmall);
+    CHECK_THAT(ring.describe(), ContainsSubstring("COOP_TASKRUN"));
+    queue_nops(ring, 3);
+    REQUIRE(ring.submit_and_wait(3) == 0);
+    CHECK(take_tags(ring) == tags_up_to(3));
+}
+
+// Where SINGLE_ISSUER is unknown, so is the multishot receive that each lasting connection gets.
+// Such a kernel used to be accepted, and failed connection by connection.
+TEST_CASE("Ring refuses a kernel without SINGLE_ISSUER", "[ring][kernel]") {
+    need_io_uring();
+    const OlderSetup linux_5_19(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+    CHECK_THROWS_WITH(Ring(kSmall), ContainsSubstring("Linux 6.1 or newer"));
+}
+
+TEST_CASE("Ring goes on where entering fails for the moment, and loses nothing", "[ring][kernel]") {
+    need_io_uring();
+    for (const int result : {-EINTR, -ETIME, -EBUSY, -EAGAIN}) {
+        INFO(strerrorname_np(-result));
+        Ring ring(kSmall);
+        queue_nops(ring, 5);
+        {
+            const FailingEnter failing(result, 2);
+            CHECK(ring.submit_and_wait(1) == 0);
+            CHECK_FALSE(ring.is_submitted());
+            CHECK(ring.submit_and_wait(1) == 0);
+            CHECK(take_tags(ring).empty());
+            CHECK(ring.submit_and_wait(5) == 0);
+        }
+        CHECK(ring.is_submitted());
+        CHECK(take_tags(ring) == tags_up_to(5));
+    }
+}
+
+TEST_CASE("Ring gets its entries when the queue is full and entering fails for the moment",
+          "[ring][kernel]") {
+    need_io_uring();
+    for (const int result : {-EINTR, -EBUSY, -EAGAIN}) {
+        Ring ring(kSmall);
+        queue_nops(ring, 8);
+        const FailingEnter failing(result, 3);
+        queue_nop(ring, 8);
+        CHECK(failing.failed() == 3);
+        REQUIRE(ring.submit_and_wait(9) == 0);
+        CHECK(take_tags(ring) == tags_up_to(9));
+    }
+}
+
+TEST_CASE("Ring says so when it is beyond use", "[ring][kernel]") {
+    need_io_uring();
+    for (const int result : {-EBADR, -EEXIST, -EBADF, -EPERM}) {
+        Ring ring(kSmall);
+        queue_nops(ring, 2);
+        const FailingEnter failing(result);
+        CHECK(ring.submit_and_wait(1) == result);
+    }
 }
 
 TEST_CASE("explain_refusal always says what failed, and why", "[ring]") {
