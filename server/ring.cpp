@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -149,7 +150,9 @@ Ring::~Ring() {
 io_uring_sqe* Ring::sqe() noexcept {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     while (entry == nullptr) {
-        static_cast<void>(enter(0));  // a failure shows again in submit_and_wait()
+        if (submit_and_wait(0) < 0) {
+            ring_.sq.sqe_tail = *ring_.sq.khead;  // all that is queued is for nothing
+        }
         entry = io_uring_get_sqe(&ring_);
     }
     return entry;
@@ -164,14 +167,14 @@ int Ring::enter(unsigned wait_count) noexcept {
 }
 
 int Ring::submit_and_wait(unsigned count) noexcept {
-    const int result = enter(count);
+    const int result = failure_ == 0 ? enter(count) : failure_;
     switch (result) {
         case -EINTR:  // a signal
         case -ETIME:
         case -EBUSY:   // completions must be read first
         case -EAGAIN:  // no memory at the moment; what was not submitted stays queued
             return 0;
-        default: return result < 0 ? result : 0;
+        default: failure_ = std::min(result, 0); return failure_;
     }
 }
 

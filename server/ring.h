@@ -67,6 +67,7 @@ private:
 
     io_uring ring_{};
     unsigned enter_flags_ = 0;
+    int failure_ = 0;  ///< -errno, for good
 };
 
 /// Why io_uring_setup(2) failed with `error` (positive errno) here, and what to do about it.
