@@ -42,6 +42,9 @@ void Acceptor::on_error(int error) {
         return;
     }
     stats_.accept_errors.add();
+    if (error == EBADF || error == ENOTSOCK || error == EINVAL) {  // for ever: a broken invariant
+        check_negative(-error, "accept");
+    }
     if (std::find(kOfOneConnection.begin(), kOfOneConnection.end(), error) !=
         kOfOneConnection.end()) {
         return;
@@ -90,7 +93,7 @@ void Acceptor::manage(Engine& engine, bool room) {
     if (wanted && accept_ == Accept::Idle) {
         engine.accept(listener_.get());
         accept_ = Accept::Armed;
-    } else if (!wanted && accept_ == Accept::Armed) {
+    } else if (!wanted && accept_ == Accept::Armed && listener_.is_open()) {
         engine.cancel(listener_.get(), {Op::Accept, 0, 0});
         accept_ = Accept::Cancelled;
         if (!stopping_) {

@@ -40,11 +40,8 @@ public:
 /// io_uring can't be had here, as the text explains; another engine may do.
 class EngineRefused : public StartError {
 public:
-    EngineRefused(const std::string& text, int error) : StartError(text), error_(error) {}
-    [[nodiscard]] int error() const noexcept { return error_; }
-
-private:
-    int error_;
+    EngineRefused(const std::string& text, int number) : StartError(text), error(number) {}
+    int error;  ///< as errno has it
 };
 
 }  // namespace hello

@@ -189,7 +189,7 @@ std::unique_ptr<Engine> make_uring_engine(WorkerStats& stats, UringSizes sizes) 
         try {
             return std::make_unique<UringEngine>(stats, sizes);
         } catch (const EngineRefused& refusal) {
-            if (refusal.error() != ENOMEM || sizes.submissions <= kSubmissionsMin) {
+            if (refusal.error != ENOMEM || sizes.submissions <= kSubmissionsMin) {
                 throw;
             }
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
