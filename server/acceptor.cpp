@@ -26,7 +26,7 @@ int Acceptor::on_completion(const Completion& completion) {
     if (!completion.goes_on) {
         accept_ = Accept::Idle;
     }
-    if (completion.result < 0) {
+    if (completion.result < 0 && completion.result != -ECANCELED) {
         on_error(-completion.result);
     }
     return completion.result;
@@ -38,9 +38,6 @@ void Acceptor::on_error(int error) {
     constexpr std::array kOfOneConnection{ECONNABORTED, EAGAIN,   EINTR,       EPROTO,
                                           ENOPROTOOPT,  ENETDOWN, ENETUNREACH, EHOSTDOWN,
                                           EHOSTUNREACH, ENONET,   EOPNOTSUPP};
-    if (error == ECANCELED) {
-        return;
-    }
     stats_.accept_errors.add();
     if (error == EBADF || error == ENOTSOCK || error == EINVAL) {  // for ever: a broken invariant
         check_negative(-error, "accept");

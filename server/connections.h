@@ -8,6 +8,8 @@
 
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -59,6 +61,15 @@ public:
 
     /// Close all now.
     void abort();
+
+    /// The engine is gone, and with it all that was in flight.
+    void let_go() {
+        pool_.for_each([](const Connection& left) {
+            if (left.state != State::Closed) {
+                ::close(left.fd);
+            }
+        });
+    }
 
     /// None is left, none is on its way, and none will come from another worker.
     [[nodiscard]] bool are_gone() {

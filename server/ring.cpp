@@ -143,10 +143,6 @@ Ring::Ring(UringSizes sizes) {
     }
 }
 
-Ring::~Ring() {
-    io_uring_queue_exit(&ring_);
-}
-
 io_uring_sqe* Ring::sqe() noexcept {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     while (entry == nullptr) {

@@ -19,7 +19,7 @@ class Ring {
 public:
     /// Throws EngineRefused with cause and cure where io_uring is refused or too old.
     explicit Ring(UringSizes sizes);
-    ~Ring();
+    ~Ring() { io_uring_queue_exit(&ring_); }
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 

@@ -50,7 +50,4 @@ struct UserData {
     static constexpr std::uint32_t kGenerationMask = 0xFF'FFFF;
 };
 
-static_assert(UserData::decode(UserData{Op::Wake, 0xABCDEF, 0x12345678}.encode()) ==
-              UserData{Op::Wake, 0xABCDEF, 0x12345678});
-
 }  // namespace hello

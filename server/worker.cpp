@@ -44,8 +44,12 @@ bool Worker::run() {
     while (works && !engine_->is_submitted()) {  // the last answers and closes
         works = engine_->turn(false) == 0;
     }
+    engine_.reset();  // in the thread that it belongs to, and before what it refers to
+    if (!works) {
+        acceptor_.close();
+        connections_->let_go();
+    }
     connections_.reset();
-    engine_.reset();  // in the thread that it belongs to
     return works;
 }
 

@@ -8,7 +8,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,17 +70,17 @@ inline void reset(UniqueFd& socket) {
     socket.reset();
 }
 
-/// All octets up to the end, or up to `count`; "... RST" where it ends with a reset.
+/// All octets up to the end, or up to `count`; and why it ended if not with a FIN.
 [[nodiscard]] inline std::string receive_all(int fd,
                                              std::size_t count = static_cast<std::size_t>(-1)) {
     std::string text;
     std::string piece(64 * 1024, '\0');
     while (text.size() < count) {
         const ssize_t size = recv(fd, piece.data(), std::min(piece.size(), count - text.size()), 0);
-        if (size <= 0) {
-            return size == 0 ? text : text + " RST";
+        if (size == 0 || (size == -1 && errno != EINTR)) {
+            return size == 0 ? text : text + " " + std::strerror(errno);
         }
-        text.append(piece, 0, static_cast<std::size_t>(size));
+        text.append(piece, 0, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     }
     return text;
 }
