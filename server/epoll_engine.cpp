@@ -51,7 +51,8 @@ public:
         Watch& watch = watch_of(fd);
         watch.receiving = mode;
         watch.receive_tag = tag;
-        if (mode == ReceiveMode::Now || readiness == Readiness::Likely) {
+        if (mode == ReceiveMode::Now ||
+            (mode == ReceiveMode::Once && readiness == Readiness::Likely)) {
             likely_.push_back(fd);
         } else if ((watch.events & EPOLLIN) == 0) {
             watch_connection(fd);
