@@ -4,9 +4,11 @@
 // `--engine auto` serves by epoll.
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "../support/seccomp.h"
+#include "support/file_descriptor.h"
 #include "support/raw_client.h"
 #include "support/server_process.h"
 #include "support/tool.h"
@@ -46,20 +49,35 @@ Refusal by_seccomp(int error_number, std::vector<std::string> words, CallRange c
             }};
 }
 
+bool has_io_uring() {
+    io_uring_params params{};
+    const FileDescriptor ring(static_cast<int>(syscall(SYS_io_uring_setup, 1, &params)));
+    return ring.open();
+}
+
 std::vector<Refusal> refusals_by_seccomp() {
-    return {
+    std::vector<Refusal> refusals{
         by_seccomp(EPERM, {"seccomp", "cure"}),
-        by_seccomp(EPERM, {"seccomp", "io_uring_enter"}, kIoUringEnter),
-        by_seccomp(EPERM, {"seccomp", "io_uring_register"}, kIoUringRegister),
         by_seccomp(EACCES, {"Permission denied", "io_uring_setup", "cure"}),
         by_seccomp(ENOSYS, {"kernel", "CONFIG_IO_URING", "seccomp", "cure"}),
-        by_seccomp(ENOSYS, {"kernel", "CONFIG_IO_URING", "seccomp", "cure"}, kIoUringEnter),
         by_seccomp(ENOMEM, {"locked memory", "memlock", "ulimit -l"}),
         by_seccomp(EINVAL, {"Invalid argument", "kernel", "6.1"}),
         by_seccomp(EMFILE, {"ulimit -n"}),
         by_seccomp(EOPNOTSUPP, {"Operation not supported", "unknown", "--engine epoll"}),
         by_seccomp(EXDEV, {"Invalid cross-device link", "unknown", "--engine epoll"}),
     };
+    if (has_io_uring()) {  // or setting it up is refused before
+        refusals.push_back(by_seccomp(EPERM, {"seccomp", "io_uring_enter"}, kIoUringEnter));
+        refusals.push_back(by_seccomp(EPERM, {"seccomp", "io_uring_register"}, kIoUringRegister));
+        refusals.push_back(by_seccomp(ENOSYS, {"kernel", "CONFIG_IO_URING"}, kIoUringEnter));
+    }
+    return refusals;
+}
+
+void need_other_users() {
+    if (geteuid() != 0 || !has_io_uring()) {
+        SKIP("no io_uring, or not root, who can be one user after the other");
+    }
 }
 
 /// What a process sees where kernel.io_uring_disabled is `value`: the setting itself would change
@@ -177,6 +195,7 @@ TEST_CASE("kernel.io_uring_disabled is blamed, not a filter that may be there as
 
 TEST_CASE("a locked-memory limit that is too low is named with its size and cures",
           "[live][refusal][memlock]") {
+    need_other_users();
     const std::vector<std::string> words{"locked memory", "(0 KiB",        "ulimit -l",
                                          "memlock=-1",    "LimitMEMLOCK=", "KiB each"};
     ToolOptions options;
@@ -191,6 +210,7 @@ TEST_CASE("a locked-memory limit that is too low is named with its size and cure
 
 TEST_CASE("a low locked-memory limit makes the rings smaller before io_uring is given up",
           "[live][refusal][memlock]") {
+    need_other_users();
     ServerOptions options;
     options.arguments = {"--engine", "auto", "--threads", "1"};
     options.before_exec = lock_at_most(8192);
