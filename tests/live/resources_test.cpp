@@ -11,10 +11,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "../support/seccomp.h"
 #include "support/namespaces.h"
 #include "support/proc.h"
 #include "support/raw_client.h"
-#include "../support/seccomp.h"
 #include "support/server_process.h"
 #include "support/time_scale.h"
 #include "support/tool.h"

@@ -63,7 +63,7 @@ std::size_t fill(EngineDriver& engine, const UniqueFd& socket, const std::string
     std::size_t taken = 0;
     for (;;) {
         engine->send_now(socket.get(), kSendNow, text, ThenClose::No);
-        const std::vector<Outcome> rest = engine.rest();
+        const std::vector<EngineOutcome> rest = engine.rest();
         if (rest.empty()) {
             taken += text.size();
             continue;
@@ -87,7 +87,7 @@ TEST_CASE("Engine accepts all who come, until it is cancelled", "[engine]") {
     engine->accept(listener.fd());
     for (int i = 0; i < 100; ++i) {
         const UniqueFd client = listener.connect();
-        const Outcome outcome = engine.next();
+        const EngineOutcome outcome = engine.next();
         CHECK(outcome.tag == kAccept);
         CHECK(outcome.goes_on);
         const UniqueFd accepted(outcome.result);
@@ -97,7 +97,7 @@ TEST_CASE("Engine accepts all who come, until it is cancelled", "[engine]") {
         CHECK(recv(accepted.get(), &octet, 1, 0) == 1);
     }
     engine->cancel(listener.fd(), kAccept);
-    const std::vector<Outcome> end = engine.rest();
+    const std::vector<EngineOutcome> end = engine.rest();
     REQUIRE(end.size() == 1);
     CHECK(end[0].tag == kAccept);
     CHECK(end[0].result == -ECANCELED);
@@ -135,7 +135,7 @@ TEST_CASE("Engine receives once, whether the octets are there or come later", "[
         CHECK(engine.rest().empty());
         send_text(pair.far, "one");
     }
-    const Outcome outcome = engine.next();
+    const EngineOutcome outcome = engine.next();
     CHECK(outcome.tag == kReceive);
     CHECK(outcome.result == 3);
     CHECK(outcome.input == "one");
@@ -152,12 +152,12 @@ TEST_CASE("Engine goes on receiving many, up to the end of input", "[engine]") {
     engine->receive(pair.near.get(), kReceive, ReceiveMode::Many, Readiness::Unlikely);
     for (const std::string text : {"one", "two", "three"}) {
         send_text(pair.far, text);
-        const Outcome outcome = engine.next();
+        const EngineOutcome outcome = engine.next();
         CHECK(outcome.input == text);
         CHECK(outcome.goes_on);
     }
     pair.far.reset();
-    const Outcome end = engine.next();
+    const EngineOutcome end = engine.next();
     CHECK(end.tag == kReceive);
     CHECK(end.result == 0);
     CHECK_FALSE(end.goes_on);
@@ -168,7 +168,7 @@ TEST_CASE("Engine receives what is there now, and waits for nothing", "[engine]"
     EngineDriver engine(either_engine());
     const TcpPair pair;
     engine->receive(pair.near.get(), kReceive, ReceiveMode::Now, Readiness::Likely);
-    const Outcome nothing = engine.next();
+    const EngineOutcome nothing = engine.next();
     CHECK(nothing.result == -EAGAIN);
     CHECK_FALSE(nothing.goes_on);
     send_text(pair.far, "one");
@@ -189,7 +189,7 @@ TEST_CASE("Engine gives a long input in pieces, none larger than a buffer", "[en
         if (!std::exchange(asked, true)) {
             engine->receive(pair.near.get(), kReceive, mode, Readiness::Likely);
         }
-        const Outcome outcome = engine.next();
+        const EngineOutcome outcome = engine.next();
         REQUIRE(outcome.result == static_cast<int>(outcome.input.size()));
         REQUIRE(outcome.input.size() <= Engine::kBufferSize);
         received += outcome.input;
@@ -208,7 +208,7 @@ TEST_CASE("Engine tells of a reset", "[engine]") {
     engine->receive(pair.near.get(), kReceive, mode, Readiness::Unlikely);
     CHECK(engine.rest().empty());
     reset(pair.far);
-    const Outcome outcome = engine.next();
+    const EngineOutcome outcome = engine.next();
     CHECK(outcome.tag == kReceive);
     CHECK(outcome.result == -ECONNRESET);
     CHECK_FALSE(outcome.goes_on);
@@ -222,7 +222,7 @@ TEST_CASE("Engine ends a receive that is cancelled, once, and takes nothing more
     engine->receive(pair.near.get(), kReceive, mode, Readiness::Unlikely);
     CHECK(engine.rest().empty());
     engine->cancel(pair.near.get(), kReceive);
-    const std::vector<Outcome> end = engine.rest();
+    const std::vector<EngineOutcome> end = engine.rest();
     REQUIRE(end.size() == 1);
     CHECK(end[0].tag == kReceive);
     CHECK(end[0].result == -ECANCELED);
@@ -238,7 +238,7 @@ TEST_CASE("Engine may be asked to cancel what is not there", "[engine]") {
     const TcpPair pair;
     engine->cancel(pair.near.get(), kReceive);
     engine->cancel(pair.near.get(), kSend);
-    for (const Outcome& outcome : engine.rest()) {
+    for (const EngineOutcome& outcome : engine.rest()) {
         CHECK(outcome.tag.op == Op::Cancel);
         CHECK(outcome.result == -ENOENT);
     }
@@ -270,7 +270,7 @@ TEST_CASE("Engine completes a patient send when all is taken, and not before", "
     CHECK(engine.rest().empty());
     std::string received;
     std::thread reader([&] { received = receive_all(pair.far.get(), text.size()); });
-    const Outcome outcome = engine.next();
+    const EngineOutcome outcome = engine.next();
     reader.join();
     CHECK(outcome.tag == kSend);
     CHECK(outcome.result == static_cast<int>(text.size()));
@@ -285,7 +285,7 @@ TEST_CASE("Engine ends a patient send that is cancelled", "[engine]") {
     engine->send(pair.near.get(), kSend, text, ThenClose::No);
     CHECK(engine.rest().empty());
     engine->cancel(pair.near.get(), kSend);
-    const std::vector<Outcome> end = engine.rest();
+    const std::vector<EngineOutcome> end = engine.rest();
     REQUIRE(end.size() == 1);
     CHECK(end[0].tag == kSend);
     CHECK(end[0].result < static_cast<int>(text.size()));  // what was taken, or ECANCELED
@@ -313,11 +313,11 @@ TEST_CASE("Engine tells of a client that is gone by an error, not by a signal", 
     TcpPair pair;
     reset(pair.far);
     engine->send_now(pair.near.get(), kSendNow, "one", ThenClose::No);
-    const Outcome at_once = engine.next();
+    const EngineOutcome at_once = engine.next();
     CHECK(at_once.tag == kSendNow);
     CHECK((at_once.result == -ECONNRESET || at_once.result == -EPIPE));
     engine->send(pair.near.get(), kSend, "two", ThenClose::No);
-    const Outcome patient = engine.next();
+    const EngineOutcome patient = engine.next();
     CHECK(patient.tag == kSend);
     CHECK(patient.result == -EPIPE);
 }
@@ -329,7 +329,7 @@ TEST_CASE("Engine ends a patient send whose client resets", "[engine]") {
     engine->send(pair.near.get(), kSend, text, ThenClose::No);
     CHECK(engine.rest().empty());
     reset(pair.far);
-    const Outcome outcome = engine.next();
+    const EngineOutcome outcome = engine.next();
     CHECK(outcome.tag == kSend);
     CHECK(outcome.result < static_cast<int>(text.size()));
     CHECK(engine.rest().empty());
@@ -346,7 +346,7 @@ TEST_CASE("Engine sends data and FIN when it closes, even if asked in one breath
     CHECK(receive_all(pair.far.get()) == "last");
     CHECK(fcntl(fd, F_GETFD) == -1);
     engine->close(fd, kClose);
-    const Outcome twice = engine.next();
+    const EngineOutcome twice = engine.next();
     CHECK(twice.tag == kClose);
     CHECK(twice.result == -EBADF);
 }
@@ -360,7 +360,7 @@ TEST_CASE("Engine closes in the end what has a receive, once that is cancelled",
     CHECK(engine.rest().empty());
     engine->cancel(fd, kReceive);
     engine->close(fd, kClose);
-    const std::vector<Outcome> end = engine.rest();
+    const std::vector<EngineOutcome> end = engine.rest();
     REQUIRE(end.size() == 1);
     CHECK(end[0].result == -ECANCELED);
     CHECK(receive_all(pair.far.get()).empty());
@@ -380,15 +380,15 @@ TEST_CASE("Engine gives a connection nothing of one that had its number before",
         send_text(old_client, "old");
         engine->cancel(old_fd, old_tag);
         engine->close(old_fd, kClose);
-        const std::vector<Outcome> first = engine.rest();
+        const std::vector<EngineOutcome> first = engine.rest();
         UniqueFd new_socket = listener.accept();
         REQUIRE(new_socket.get() == old_fd);
         engine->receive(new_socket.get(), new_tag, ReceiveMode::Many, Readiness::Likely);
         send_text(new_client, "new");
-        for (const Outcome& outcome : first) {
+        for (const EngineOutcome& outcome : first) {
             CHECK(outcome.tag == old_tag);
         }
-        const Outcome outcome = engine.next();
+        const EngineOutcome outcome = engine.next();
         CHECK(outcome.tag == new_tag);
         CHECK(outcome.input == "new");
         engine->cancel(new_socket.get(), new_tag);
@@ -408,10 +408,10 @@ TEST_CASE("Engine hands a connection to another engine", "[engine]") {
     send_text(pair.far, "one");
     CHECK(from.next().input == "one");
     from->hand_off(pair.near.get(), kHandOff, to->inbox());
-    const Outcome given = from.next();
+    const EngineOutcome given = from.next();
     CHECK(given.tag == kHandOff);
     CHECK(given.result == 0);
-    const Outcome adopted = to.next();
+    const EngineOutcome adopted = to.next();
     CHECK(adopted.tag.op == Op::Adopt);
     CHECK(adopted.result == pair.near.get());
     to->receive(pair.near.get(), kReceive, ReceiveMode::Many, Readiness::Unlikely);
@@ -425,7 +425,7 @@ TEST_CASE("Engine says so when the other engine can't be reached, and the connec
     EngineDriver engine(either_engine());
     const TcpPair pair;
     engine->hand_off(pair.near.get(), {Op::HandOff, 1, 99}, 1'000'000);
-    const Outcome refused = engine.next();
+    const EngineOutcome refused = engine.next();
     CHECK(refused.tag == UserData{Op::HandOff, 1, 99});
     CHECK(refused.result < 0);
     engine->receive(pair.near.get(), kReceive, ReceiveMode::Many, Readiness::Unlikely);
@@ -438,7 +438,7 @@ TEST_CASE("Engine ticks once, just after the second has begun", "[engine]") {
     engine->tick();
     timespec before{};
     clock_gettime(CLOCK_MONOTONIC, &before);
-    const Outcome outcome = engine.next();
+    const EngineOutcome outcome = engine.next();
     timespec after{};
     clock_gettime(CLOCK_MONOTONIC, &after);
     CHECK(outcome.tag.op == Op::Tick);
@@ -473,7 +473,7 @@ TEST_CASE("Engine serves all who send at once, though its buffers are fewer", "[
     }
     std::size_t complete = 0;
     while (complete < kCount) {
-        const Outcome outcome = engine.next();
+        const EngineOutcome outcome = engine.next();
         std::string& input = inputs[outcome.tag.slot];
         REQUIRE((outcome.result > 0 || outcome.result == -ENOBUFS));
         input += outcome.input;

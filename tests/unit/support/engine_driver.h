@@ -23,7 +23,7 @@
 namespace hello::test {
 
 /// A completion that lasts.
-struct Outcome {
+struct EngineOutcome {
     UserData tag{};
     int result = 0;
     bool goes_on = false;
@@ -48,7 +48,7 @@ public:
     [[nodiscard]] WorkerStats& stats() { return stats_; }
 
     /// The next completion. Throws when none comes in ten seconds.
-    Outcome next() {
+    EngineOutcome next() {
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (outcomes_.empty()) {
             if (std::chrono::steady_clock::now() > deadline) {
@@ -56,18 +56,18 @@ public:
             }
             turn();
         }
-        Outcome outcome = std::move(outcomes_.front());
+        EngineOutcome outcome = std::move(outcomes_.front());
         outcomes_.pop_front();
         return outcome;
     }
 
     /// All that comes, up to what was on its way when this was called: wakes tell. The first may
     /// overtake others, for only what completes in different turns is in order.
-    std::vector<Outcome> rest() {
-        std::vector<Outcome> rest;
+    std::vector<EngineOutcome> rest() {
+        std::vector<EngineOutcome> rest;
         for (int round = 0; round < 2; ++round) {
             eventfd_write(wake_.get(), 1);
-            for (Outcome one = next(); one.tag.op != Op::Wake; one = next()) {
+            for (EngineOutcome one = next(); one.tag.op != Op::Wake; one = next()) {
                 rest.push_back(std::move(one));
             }
             engine_->wake(wake_.get());
@@ -92,7 +92,7 @@ private:
     UniqueFd wake_{check_errno(eventfd(0, EFD_CLOEXEC), "eventfd")};
     WorkerStats stats_;
     std::unique_ptr<Engine> engine_;
-    std::deque<Outcome> outcomes_;
+    std::deque<EngineOutcome> outcomes_;
 };
 
 }  // namespace hello::test
