@@ -333,8 +333,8 @@ void Connections::receive(Connection& connection, ReceiveMode mode, Readiness re
 /// it stays here. What was just sent goes ahead of it: it is queued first, and taken whole.
 bool Connections::settle_in(Connection& connection, std::size_t sent_bytes) {
     connection.placed = true;
-    const bool movable = connection.session.awaits_request() && connection.in_flight == 0 &&
-                         !draining_ && sent_bytes <= kSafeSendBytes;
+    const bool movable = connection.session.phase() == HttpSession::Phase::Idle &&
+                         connection.in_flight == 0 && !draining_ && sent_bytes <= kSafeSendBytes;
     if (!movable) {
         crew_.balancer.add(index_);
         return true;

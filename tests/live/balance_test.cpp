@@ -134,4 +134,19 @@ TEST_CASE("connections that close after one request need no hand-over to be serv
     CHECK(server.wait_quiet()["requests"] == 200);
 }
 
+TEST_CASE("half an empty line before the next request is not lost when a connection moves",
+          "[live][balance]") {
+    // A connection used to move with the CR read here, and the LF then met a thread that knew of
+    // none: 400.
+    ServerProcess server({"--threads", "2"});
+    std::vector<RawClient> clients;
+    for (int index = 0; index < 20; ++index) {
+        RawClient& client = clients.emplace_back(server.port());
+        client.send(std::string(kGet) + "\r");
+        CHECK(client.read(1).statuses() == "200");
+        client.send("\n" + std::string(kGet));
+        CHECK(client.read(1).statuses() == "200");
+    }
+}
+
 }  // namespace hello::test
