@@ -4,8 +4,6 @@
 
 #include "buffer_ring.h"
 
-#include <cerrno>
-
 #include "error.h"
 
 namespace hello {

@@ -143,7 +143,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     app.set_version_flag("--version", version_text());
     app.set_config("--config", "", "read options from this file (TOML or INI: port=8080)");
     // No option takes a list, and CLI11 dies of an empty one: nothing begins with a line end.
-    app.get_config_formatter_base()->arrayBounds('\n', '\n');
+    if (const auto format = app.get_config_formatter_base()) {
+        format->arrayBounds('\n', '\n');
+    }
     add_listen_options(app, options);
     add_server_options(app, options);
     add_timeouts(app, options.server.timeouts);

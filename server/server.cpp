@@ -257,6 +257,7 @@ void Server::join() {
 
 std::vector<const WorkerStats*> Server::stats() const {
     std::vector<const WorkerStats*> stats;
+    stats.reserve(workers_.size());
     for (const auto& worker : workers_) {
         stats.push_back(&worker->stats());
     }

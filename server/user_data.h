@@ -8,8 +8,7 @@
 //     +---------+-------------------------+--------------------------------+
 //
 // The generation changes each time a slot gets a new connection, so a completion that comes too
-// late never meets the wrong one. 24 bits: a slot would have to be reused 16,777,216 times
-// while one operation is in flight.
+// late never meets the wrong one: it would take 16,777,216 uses while one operation is in flight.
 
 #pragma once
 

@@ -23,8 +23,8 @@
 
 #include "fuzz_target.h"
 #include "options.h"
+#include "support/temp_folder.h"
 #include "unit/support/captured_stream.h"
-#include "unit/support/temp_folder.h"
 
 namespace hello::test {
 namespace {
