@@ -4,7 +4,6 @@
 
 #include "buffer_ring.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 
 #include "error.h"
 #include "support/need_io_uring.h"
+#include "support/tcp.h"
 #include "unique_fd.h"
 
 namespace hello::test {
@@ -41,26 +41,6 @@ struct SocketPair {
         check_errno(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()), "socketpair");
         near.reset(ends[0]);
         far.reset(ends[1]);
-    }
-    UniqueFd near;
-    UniqueFd far;
-};
-
-/// Two ends of a TCP connection over loopback.
-struct TcpPair {
-    TcpPair() {
-        const UniqueFd listener(check_errno(socket(AF_INET, SOCK_STREAM, 0), "socket"));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        auto* const any = reinterpret_cast<sockaddr*>(&address);
-        check_errno(bind(listener.get(), any, size), "bind");
-        check_errno(listen(listener.get(), 1), "listen");
-        check_errno(getsockname(listener.get(), any, &size), "getsockname");
-        far.reset(check_errno(socket(AF_INET, SOCK_STREAM, 0), "socket"));
-        check_errno(connect(far.get(), any, size), "connect");
-        near.reset(check_errno(accept(listener.get(), nullptr, nullptr), "accept"));
     }
     UniqueFd near;
     UniqueFd far;
