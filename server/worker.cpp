@@ -33,7 +33,7 @@ void Worker::prepare() {
     engine_->wake(wake_fd_.get());
     engine_->tick();
     acceptor_.manage(*engine_, true);
-    check_negative(engine_->turn(false), "io_uring_enter");
+    check_negative(engine_->turn(false), engine_text_);
 }
 
 bool Worker::run() {
