@@ -304,12 +304,7 @@ TEST_CASE("The option --pin keeps to the allowed CPUs where these don't begin wi
     }
     ServerOptions options;
     options.arguments = {"--pin", "--threads", "3"};
-    options.before_exec = [last] {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(last, &one);
-        sched_setaffinity(0, sizeof one, &one);
-    };
+    options.before_exec = confined_to(last);
     ServerProcess server(options);
     for (const pid_t thread : thread_ids(server.pid())) {
         CHECK(status_field(thread, "Cpus_allowed_list") == std::to_string(last));

@@ -369,12 +369,7 @@ TEST_CASE("by default there is one thread per allowed CPU", "[live][options]") {
 
     const std::size_t first = cpus.front();
     ServerOptions options;
-    options.before_exec = [first] {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(first, &one);
-        sched_setaffinity(0, sizeof one, &one);
-    };
+    options.before_exec = confined_to(first);
     ServerProcess confined(options);
     CHECK(confined.counters()["threads"] == 1);
     CHECK(get(confined.port()).body == kBody);

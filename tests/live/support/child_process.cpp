@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -268,6 +269,15 @@ void ChildProcess::read_some(Stream& stream) {
         stream.fd.close();
     }
     changed_.notify_all();
+}
+
+std::function<void()> confined_to(std::size_t cpu) {
+    return [cpu] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof one, &one);
+    };
 }
 
 }  // namespace hello::test

@@ -91,4 +91,7 @@ private:
     std::thread drainer_;
 };
 
+/// For before_exec: the child may use this CPU only.
+[[nodiscard]] std::function<void()> confined_to(std::size_t cpu);
+
 }  // namespace hello::test
