@@ -141,8 +141,7 @@ int RequestParser::reject(Status status) noexcept {
 Status RequestParser::status_of(llhttp_errno_t error) const noexcept {
     const std::string_view reason = llhttp_get_error_reason(&llhttp_);
     const bool foreign_method = llhttp_.method > HTTP_SOURCE && llhttp_.method != HTTP_QUERY;
-    if (error == HPE_PAUSED_H2_UPGRADE ||
-        (error == HPE_INVALID_VERSION && reason == "Invalid HTTP version")) {
+    if (error == HPE_INVALID_VERSION && reason == "Invalid HTTP version") {
         return Status::HttpVersionNotSupported;
     }
     // RTSP's methods, which llhttp knows, over HTTP.
@@ -168,7 +167,8 @@ std::string_view RequestParser::judge_method(std::string_view octets) noexcept {
 
 int RequestParser::on_method_complete() noexcept {
     request_.method_known = true;
-    return 0;
+    // HTTP/2 (RFC 9113 section 3.4): llhttp would wait for the rest of its preface.
+    return llhttp_.method == HTTP_PRI ? reject(Status::HttpVersionNotSupported) : 0;
 }
 
 int RequestParser::on_url(std::string_view octets) noexcept {
@@ -186,10 +186,9 @@ int RequestParser::on_url(std::string_view octets) noexcept {
 
 int RequestParser::on_url_complete() noexcept {
     progress_.target_complete = true;
-    // "*" stands alone and belongs to OPTIONS (RFC 9112 section 3.2.4), but for the HTTP/2
-    // preface, whose version is refused in a moment.
-    const bool allowed = llhttp_.method == HTTP_OPTIONS || llhttp_.method == HTTP_PRI;
-    const bool wrong = progress_.target_is_asterisk && (progress_.target_bytes != 1 || !allowed);
+    // "*" stands alone and belongs to OPTIONS (RFC 9112 section 3.2.4).
+    const bool wrong = progress_.target_is_asterisk &&
+                       (progress_.target_bytes != 1 || llhttp_.method != HTTP_OPTIONS);
     return wrong ? reject(Status::BadRequest) : 0;
 }
 

@@ -20,7 +20,6 @@ constexpr std::size_t kHeadCertain = 8000;
 constexpr std::size_t kFieldsCertain = 100;
 constexpr std::size_t kChunkedCertain = 8000;  // with the data
 constexpr std::size_t kBlankCertain = 1000;
-constexpr Octets kPrefaceEnd = "SM\r\n\r\n";
 constexpr Octets kLineEnd = "\r\n";
 
 /// From bad to good, so that the worst of several is the least.
@@ -279,10 +278,7 @@ Framing read_framing(std::string_view octets) {
         const bool many_blank = begin - rest.size() > kBlankCertain;
         const std::size_t head_size = rest.find("\r\n\r\n");
         const bool complete = head_size != Octets::npos;
-        const Octets behind = rest.substr(complete ? head_size + 2 * kLineEnd.size() : rest.size());
-        const bool preface =
-            rest.starts_with("PRI ") && behind != kPrefaceEnd && kPrefaceEnd.starts_with(behind);
-        if (!complete || preface) {
+        if (!complete) {
             const bool blank = rest.empty() || rest == "\r";
             framing.rest = blank && !many_blank ? FramingRest::Waiting : FramingRest::Undecided;
             break;

@@ -14,7 +14,6 @@
 //
 // What is left to the server, because it moves no end of a message:
 //   size         the first k...Certain octets and fields must be accepted (3, RFC 9110 section 5.4)
-//   preface      HTTP/2's, until all of it is there (RFC 9113 section 3.4)
 //   method       a token that is not one of RFC 9110's, nor PATCH (RFC 9110 section 9.1: 501)
 //   target       the grammar of a URI, once it has the shape of one (3.2)
 //   host         the grammar of Host, once its octets are right (3.2)

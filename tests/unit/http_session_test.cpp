@@ -376,8 +376,8 @@ TEST_CASE("HttpSession answers with the status the error calls for", "[http_sess
         {"GET / HTTP/1.1\r\nA B: c\r\n", Status::BadRequest},   // HPE_INVALID_HEADER_TOKEN
         {"GET / HTTP/1.1\r\nA: b\rc\r\n", Status::BadRequest},  // HPE_LF_EXPECTED
         {"GET / HTTP/1.1\r\nA: b\nc\r\n", Status::BadRequest},  // HPE_CR_EXPECTED
-        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",                    // HPE_PAUSED_H2_UPGRADE
-         Status::HttpVersionNotSupported},
+        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Status::HttpVersionNotSupported},
+        {"PRI / HTTP/1.0\r\n\r\n", Status::HttpVersionNotSupported},
     };
     for (const Row& row : rows) {
         INFO(printable(row.request));
