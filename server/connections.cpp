@@ -16,6 +16,7 @@ namespace {
 /// and the kernel grants as much (tcp_wmem's minimum) even when it is short of memory. So the
 /// close, or the hand-off, need not wait for it.
 constexpr std::size_t kSafeSendBytes = 4096;
+constexpr unsigned kGraceTicks = 2;  ///< for the request of who has just connected, when draining
 constexpr std::size_t kDiscardedBytesMax = 8 * 1024 * 1024;  ///< while lingering
 
 }  // namespace
@@ -133,8 +134,7 @@ void Connections::on_send_now_failed(Connection& connection, int result) {
     }
     if (result < 0 && result != -EAGAIN) {
         stats_.send_errors.add();
-        close(connection);
-        return;
+        return close(connection);
     }
     stats_.sends_blocked.add();
     send_patiently(connection, connection.sending.substr(sent), ThenClose::No);
@@ -147,10 +147,7 @@ void Connections::on_sent(Connection& connection, int result) {
     stats_.bytes_sent.add(result > 0 ? static_cast<std::size_t>(result) : 0);
     connection.unsent = {};
     touch(connection);
-    if (connection.state == State::Closed) {
-        return;
-    }
-    if (!whole) {  // the kernel had been asked to go on until all is sent
+    if (!whole && connection.state != State::Closed) {  // it was to go on until all is sent
         stats_.send_errors.add();
         close(connection);
     }
@@ -175,6 +172,9 @@ void Connections::expire() {
         connection.verdict = connection.session.expire(connection.answers);
         touch(connection);
     });
+    if (draining_ && ++drain_ticks_ == kGraceTicks) {
+        drain();
+    }
 }
 
 void Connections::drain() {
@@ -226,7 +226,8 @@ void Connections::advance_open(Connection& connection) {
             }
         } else if (connection.verdict != Verdict::Read) {
             return finish(connection);
-        } else if (draining_ && connection.session.awaits_request()) {
+        } else if (draining_ && connection.session.awaits_request() &&
+                   (connection.answered || drain_ticks_ >= kGraceTicks)) {
             return search_once_more(connection);
         }
     }
@@ -289,8 +290,7 @@ void Connections::send_patiently(Connection& connection,
 void Connections::finish(Connection& connection) {
     const bool linger = connection.verdict == Verdict::Linger && !connection.input_ended;
     if (!linger || shutdown(connection.fd, SHUT_WR) == -1) {
-        close(connection);
-        return;
+        return close(connection);
     }
     connection.state = State::Lingering;
     manage_receiving(connection);

@@ -56,7 +56,8 @@ public:
     /// A second has passed: ends what took too long.
     void expire();
 
-    /// Answer what was asked, with Connection: close; close whoever asked nothing.
+    /// Answer what was asked, with Connection: close; close whoever asks nothing, those that have
+    /// never asked after a second or two: their request may be on its way.
     void drain();
 
     /// Close all now.
@@ -127,6 +128,7 @@ private:
     std::vector<std::uint32_t> touched_;    ///< slots to advance
     std::vector<std::uint32_t> advancing_;  ///< those of this turn, while the next are noted
     std::size_t handing_off_ = 0;           ///< hand-offs that have not completed
+    unsigned drain_ticks_ = 0;              ///< seconds since the drain began
     bool draining_ = false;
     bool aborting_ = false;
 };

@@ -501,6 +501,22 @@ TEST_CASE("a low hard limit of descriptors lets the surplus wait", "[live][signa
     CHECK(server.stderr_lines().size() < 20);
 }
 
+TEST_CASE("a client that had just connected at SIGTERM may still ask", "[waits][live][signals]") {
+    // It was closed at once, and a request on its way was lost.
+    ServerProcess server({"--threads", "1", "--defer-accept", "off"});
+    RawClient asks(server.port());
+    RawClient says_nothing(server.port());
+    REQUIRE(server.wait_counters([](const Counters& now) {
+        return now["connections_open"] == 2;
+    })["connections_open"] == 2);
+    server.signal(SIGTERM);
+    REQUIRE(wait_until([&] { return server.stderr_text().find("stopping") != std::string::npos; },
+                       scaled(Milliseconds(2000))));
+    CHECK(asks.exchange_to_end(kGet).responses.at(0).header("Connection") == "close");
+    CHECK(says_nothing.read_to_end().end == End::Fin);
+    CHECK(server.wait_exit(scaled(Milliseconds(4000))) == 0);
+}
+
 TEST_CASE("too few descriptors for the threads end the start with the cure", "[live][signals]") {
     ToolOptions options;
     options.limits = {{RLIMIT_NOFILE, 100, 100}};
