@@ -144,8 +144,8 @@ TEST_CASE("with deferred accept clients that say nothing don't reach the server 
     ServerProcess server({"--threads", "2", "--defer-accept", "on"});
     const std::size_t descriptors = open_descriptors(server.pid());
     Swarm swarm(server.port(), plan);
-    const Latencies others = probe_until(
-        server.port(), [&] { return swarm.all_opened(); }, kPatience);
+    const auto all_opened = [&] { return swarm.all_opened(); };
+    const Latencies others = probe_until(server.port(), all_opened, kPatience);
     CHECK(server.wait_quiet()["connections_accepted"] == server.counters()["requests"]);
     CHECK(open_descriptors(server.pid()) == descriptors);
     const SwarmReport report = swarm.finish();

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -128,7 +129,7 @@ TEST_CASE("notify_service_manager does nothing without a manager", "[notify]") {
 TEST_CASE("notify_service_manager survives a manager that is gone", "[notify]") {
     const TempFolder folder;
     const std::string path = folder.path().string() + "/notify";
-    { const Manager manager(path); }
+    std::make_unique<Manager>(path).reset();
     const Environment variable("NOTIFY_SOCKET", path);
     const std::ptrdiff_t before = open_descriptors();
     notify_service_manager("READY=1");

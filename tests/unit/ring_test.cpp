@@ -131,7 +131,7 @@ int io_uring_disabled() {
 class Interruptions {
 public:
     Interruptions() {
-        struct sigaction action {};
+        struct sigaction action = {};
         action.sa_handler = [](int) {};
         sigaction(SIGALRM, &action, &before_);
         set_interval(20'000);
@@ -148,7 +148,7 @@ private:
         const itimerval timer{{0, microseconds}, {0, microseconds}};
         setitimer(ITIMER_REAL, &timer, nullptr);
     }
-    struct sigaction before_ {};
+    struct sigaction before_ = {};
 };
 
 }  // namespace

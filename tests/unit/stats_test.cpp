@@ -19,9 +19,11 @@
 namespace hello::test {
 namespace {
 
+using CounterOfStats = decltype(&WorkerStats::requests);
+
 struct NamedCounter {
     std::string name;
-    Counter WorkerStats::*counter;
+    CounterOfStats counter;
 };
 
 std::vector<NamedCounter> all_counters() {
