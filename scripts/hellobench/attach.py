@@ -17,6 +17,14 @@ from hellobench.errors import UsageError
 
 
 @dataclasses.dataclass(frozen=True)
+class Status:
+    installed: bool = True
+    version: str | None = None
+    reason: str | None = None
+    cure: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Attached:
     """`--attach NAME=URL[,pid]`"""
 
@@ -24,6 +32,17 @@ class Attached:
     host: str
     port: int
     pid: int | None
+    # As an Entrant describes itself, as far as that is known:
+    title: str
+    language: str = "?"
+    kind: str = "attached"
+    variant: str = "as the user started it"
+    workers: str = "unknown"
+    single_threaded: bool = False
+    access_log: bool | None = None
+
+    def status(self):
+        return Status()
 
 
 def parse(text):
@@ -44,7 +63,7 @@ def parse(text):
         if not ipaddress.ip_address(address[0]).is_loopback:
             raise UsageError(f"--attach {text}: {address[0]} is not this machine's loopback; "
                              "only loopback addresses are measured")
-    return Attached(name, parts.hostname, port, int(pid) if pid else None)
+    return Attached(name, parts.hostname, port, int(pid) if pid else None, title=name)
 
 
 @dataclasses.dataclass(frozen=True)

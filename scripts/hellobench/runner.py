@@ -34,6 +34,7 @@ class Runner:
         self.plan, self.profile, self.entrants = plan, profile, entrants
         self.folder, self.journal, self.ui = folder, journal, ui
         self.versions = {tool: parsers.version(tool) for tool in tools_of(profile)}
+        self.entrant_versions = {entry["id"]: entry["version"] for entry in plan.entrants}
         self._server = None
         self._served = None  # the entrant of the server that runs
         self._refused = {}  # (entrant, block or None): problems of a start that failed
@@ -56,7 +57,7 @@ class Runner:
                     started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                     concurrency=step.concurrency, offered_rps=step.offered_rps,
                     server_cpus=self.plan.server_cpus, client_cpus=self.plan.client_cpus,
-                    entrant_version=self.plan.version_of(planned.entrant))
+                    entrant_version=self.entrant_versions.get(planned.entrant))
         logs = self.folder / "raw" / f"{planned.block:02}-{planned.entrant}-{planned.step}"
         try:
             self._prepare(planned, cell, logs)
