@@ -36,13 +36,14 @@ class Usage:
 
 class Group:
     """A context manager. `method` says how CPU time is counted; it is chosen unless it is given.
-    `nofile` becomes what the processes get, which may be less than was asked for."""
+    `nofile` becomes what the processes get, which may be less than was asked for; `cgroup` is the
+    folder of theirs or None."""
 
     def __init__(self, name, cpus=None, nofile=None, method=None):
         self.name, self.method, self.nofile = name, method, nofile
         self._cpus = cpus
         self._keeper = None
-        self._cgroup = None
+        self.cgroup = None
         self._counters = []
         self._last_usage = Usage()
         self._next_id = 0
@@ -65,8 +66,8 @@ class Group:
         wanted, self.method = self.method, greeting["method"]
         self.nofile = greeting["nofile"]
         if greeting["cgroup"]:
-            self._cgroup = pathlib.Path(greeting["cgroup"])
-            self._counters = [os.open(self._cgroup / name, os.O_RDONLY)
+            self.cgroup = pathlib.Path(greeting["cgroup"])
+            self._counters = [os.open(self.cgroup / name, os.O_RDONLY)
                               for name in COUNTER_FILES[self.method]]
         threading.Thread(target=self._listen, daemon=True, name=f"group {self.name}").start()
         if wanted not in (None, self.method):
@@ -121,10 +122,10 @@ class Group:
 
     def pids(self):
         """All live processes of the group."""
-        if self._cgroup is None:
+        if self.cgroup is None:
             return self._ask("pids")
         with contextlib.suppress(OSError):
-            return [int(line) for line in (self._cgroup / "cgroup.procs").read_text().split()]
+            return [int(line) for line in (self.cgroup / "cgroup.procs").read_text().split()]
         return []
 
     def usage(self):

@@ -33,7 +33,6 @@ CGROUP_ROOTS = {
     "cgroup2": ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"),
     "cgroup1": ("/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct"),
 }
-CGROUP_COUNTERS = {"cgroup2": "cpu.stat", "cgroup1": "cpuacct.usage"}
 ENDING_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 # Whatever the harness ignores, a server or a load generator must not.
 DEFAULT_SIGNALS = (*ENDING_SIGNALS, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
@@ -100,9 +99,8 @@ def send(pid, number):
     try:
         after = stat_fields(pid)
         if before and after and before[19] == after[19]:
-            signal.pidfd_send_signal(fd, number)
-    except (ProcessLookupError, PermissionError):
-        pass
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(fd, number)
     finally:
         os.close(fd)
 
@@ -115,7 +113,7 @@ class Cgroup:
         self.path = f"{parent}/{name}"
         os.mkdir(self.path)
         try:
-            os.stat(f"{self.path}/{CGROUP_COUNTERS[method]}")
+            os.stat(f"{self.path}/{'cpu.stat' if method == 'cgroup2' else 'cpuacct.usage'}")
             self._try_to_enter()
         except OSError:
             self.remove()
@@ -143,7 +141,7 @@ class Cgroup:
     def _try_to_enter(self):
         pid = os.fork()
         if pid == 0:
-            with contextlib.suppress(BaseException):
+            with contextlib.suppress(OSError):
                 self.enter()
                 os._exit(0)
             os._exit(1)
@@ -152,11 +150,12 @@ class Cgroup:
 
 
 def own_cgroup(method):
-    """The path of the cgroup that this process is in, below the mount."""
+    """The path of this process's cgroup, below the mount."""
+    controller = "" if method == "cgroup2" else "cpuacct"
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         for line in file:
             _, controllers, path = line.rstrip("\n").split(":", 2)
-            if (controllers == "" if method == "cgroup2" else "cpuacct" in controllers.split(",")):
+            if controller in controllers.split(","):
                 return path.rstrip("/")
     return ""
 
@@ -178,9 +177,8 @@ class Keeper:
     def __init__(self, name, cpus, nofile, method):
         self.cpus, self.nofile = cpus, nofile_limits(nofile)
         self.cgroup = None
-        for candidate in ("cgroup2", "cgroup1"):
-            if self.cgroup is None and method in (None, candidate):
-                self.cgroup = make_cgroup(candidate, name)
+        for candidate in CGROUP_ROOTS if method is None else {method} & CGROUP_ROOTS.keys():
+            self.cgroup = self.cgroup or make_cgroup(candidate, name)
         self.method = self.cgroup.method if self.cgroup else "tree"
         self.started = set()  # processes that were asked for and have not been waited for
         self.reaped_us = [0, 0]  # user and system time of those that have been
@@ -217,9 +215,8 @@ class Keeper:
                 self._answer(json.loads(line))
 
     def _answer(self, request):
-        verbs = {"start": self.start, "signal": self.signal, "stop": self.stop,
-                 "usage": self.usage, "pids": self.pids}
-        answer, verb = {"id": request.pop("id")}, verbs[request.pop("do")]
+        answer = {"id": request.pop("id")}
+        verb = getattr(self, request.pop("do"))  # start, signal, stop, usage or pids
         try:
             answer["value"] = verb(**request)
         except StartError as error:
@@ -244,7 +241,7 @@ class Keeper:
 
     def _become(self, argv, env, cwd, outputs, account, failed):
         """Turns this forked process into `argv`; does not return."""
-        doing = "cannot prepare the process"
+        doing, running = "cannot prepare the process", f"cannot run {argv[0]}"
         try:
             os.setsid()
             resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
@@ -254,11 +251,9 @@ class Keeper:
                 again = os.O_APPEND if path in self._opened else os.O_APPEND | os.O_TRUNC
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | again, 0o644), fd)
             doing = f"cannot run on processors {self.cpus}"
-            if self.cpus:
-                os.sched_setaffinity(0, self.cpus)
+            os.sched_setaffinity(0, self.cpus or os.sched_getaffinity(0))
             doing = f"cannot change to the folder {cwd}"
-            if cwd:
-                os.chdir(cwd)
+            os.chdir(cwd or ".")
             for number in DEFAULT_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -271,12 +266,13 @@ class Keeper:
                 os.setgid(account.pw_gid)
                 os.setuid(account.pw_uid)
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # Should this keeper itself be killed.
-            doing = f"cannot run {argv[0]}"
+            doing = running
             os.execvpe(argv[0], argv, env)
         except BaseException as error:
-            exists = isinstance(error, FileNotFoundError) and os.path.exists(argv[0])
-            why = getattr(error, "strerror", None) or error
-            os.write(failed, f"{doing}: {'its interpreter: ' * exists}{why}".encode())
+            missing = doing == running and isinstance(error, FileNotFoundError)
+            why = ["its interpreter"] if missing and os.path.exists(argv[0]) else []
+            why.append(getattr(error, "strerror", None) or str(error))
+            os.write(failed, ": ".join([doing, *why]).encode())
         os._exit(127)
 
     def signal(self, pid, number):
