@@ -14,19 +14,22 @@ from hellobench import journal, model, plan
 SHAPES = ("runs", "resources", "ladder", "rps", "ours", "rate", "startup")
 FAILED, ABSENT, FAULTY, BOUND, SLOWEST = "iris", "swoole", "express", "hello-uring", "flask"
 ENTRANTS = (  # id, title, language, requests/s
-    ("hello-uring", "hello-uring", "C++", 92000), ("hello-epoll", "hello-uring (epoll)", "C++", 84000),
+    ("hello-uring", "hello-uring", "C++", 92000),
+    ("hello-epoll", "hello-uring (epoll)", "C++", 84000),
     ("nginx", "nginx return 200", "C", 71000), ("ntex", "ntex", "Rust", 70500),
     ("hyper", "hyper", "Rust", 70100), ("may", "may_minihttp", "Rust", 66000),
     ("fasthttp", "fasthttp", "Go", 58000), ("fiber", "Fiber", "Go", 55000),
     ("haproxy", "HAProxy return", "C", 54000), ("aspnet", "ASP.NET Core", "C#", 43000),
     ("go", "Go net/http", "Go", 39000), ("gin", "Gin", "Go", 38500), ("echo", "Echo", "Go", 38200),
     ("iris", "Iris", "Go", 37000), ("bun", "Bun", "JavaScript", 36000),
-    ("swoole", "PHP Swoole", "PHP", 34000), ("node-cluster", "Node.js cluster", "JavaScript", 25000),
-    ("node", "Node.js", "JavaScript", 17000), ("express-cluster", "Express cluster", "JavaScript",
-     15800), ("express", "Express", "JavaScript", 9800), ("sanic", "Sanic", "Python", 8600),
-    ("php-fpm", "nginx + php-fpm", "PHP", 6700), ("nginx-node", "nginx in front of Node.js",
-     "JavaScript", 6100), ("gunicorn", "Flask, gunicorn", "Python", 2100),
-    ("flask", "Flask", "Python", 920))
+    ("swoole", "PHP Swoole", "PHP", 34000),
+    ("node-cluster", "Node.js cluster", "JavaScript", 25000),
+    ("node", "Node.js", "JavaScript", 17000),
+    ("express-cluster", "Express cluster", "JavaScript", 15800),
+    ("express", "Express", "JavaScript", 9800), ("sanic", "Sanic", "Python", 8600),
+    ("php-fpm", "nginx + php-fpm", "PHP", 6700),
+    ("nginx-node", "nginx in front of Node.js", "JavaScript", 6100),
+    ("gunicorn", "Flask, gunicorn", "Python", 2100), ("flask", "Flask", "Python", 920))
 PUBLISHED = {
     "runs": [{"entrant": "fiber", "label": "Fiber", "rps": [46989, 47128, 46717, 46209, 45760],
               "errors": "errors now and then"},

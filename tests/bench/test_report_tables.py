@@ -235,7 +235,7 @@ class Csv(Folder):
         self.assertEqual(rows[0]["statuses"].split(":")[0], "200")
 
     def test_a_fault_is_a_code_and_its_rate_is_empty(self):
-        bad = next(one for one in self.rows() if one["entrant"] == "express" and one["block"] == "2")
+        bad = next(one for one in self.rows() if (one["entrant"], one["block"]) == ("express", "2"))
         self.assertEqual((bad["problems"], bad["rps"], bad["valid"]), ("ERRORS", "", "False"))
 
     def test_a_text_that_a_spreadsheet_would_run_is_quoted(self):

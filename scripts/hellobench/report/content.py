@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The document of a results folder: what was done, the article's table, ours, and what surrounds."""
+"""The document of a results folder: what was done, the article's table, ours, the rest."""
 
 from hellobench.report import article, machine, ours, text
 from hellobench.report.document import Document, Paragraph, Plot, Points, Section

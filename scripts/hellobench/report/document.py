@@ -16,7 +16,8 @@ class Fig:
     sort: float | str | None = None
     href: str | None = None  # relative to the results folder
     title: str = ""  # an explanation, shown when pointed at
-    look: str = ""  # "bad", "dim", "strong" or "article"
+    look: str = ""  # "bad", "dim", "strong", "article", or "code": `commands` in it
+    share: float | None = None  # of the table's largest, 0 to 1: a bar behind the figure
 
 
 @dataclasses.dataclass(frozen=True)

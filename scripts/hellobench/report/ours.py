@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our own tables, the same for every profile: rate, cost, answers, problems and every single run."""
+"""Our own tables, the same for every profile: rate, cost, answers, problems, and every run."""
 
 import urllib.parse
 
@@ -33,14 +33,15 @@ def name_fig(line):
                title=f"{line.id} {line.entrant.get('version') or ''}".strip())
 
 
-def figure(line, metric, at_least=False):
-    """Median [min - max], which links to the run with the median."""
+def figure(line, metric, at_least=False, largest=None):
+    """Median [min - max], which links to the run with the median; a bar if `largest` is given."""
     summary = line.summary(metric)
     if summary is None:
         return Fig(text.DASH, look="dim")
     shown = text.spread(METRICS[metric].show, summary)
     return Fig((text.AT_LEAST if at_least else "") + shown, sort=summary["median"],
-               href=raw_link(line.typical(metric)))
+               href=raw_link(line.typical(metric)),
+               share=summary["median"] / largest if largest else None)
 
 
 def median(line, metric):
@@ -67,15 +68,17 @@ def rate_table(results, step):
                Column(f"{METRICS[metric].title}: median [min{text.DASH}max]"),
                Column(f"{text.TIMES} {base} [interval]"), Column("that is", left=True),
                Column("verdict", left=True), Column("good runs"), Column("marks", left=True)]
+    ranked = results.ranked(step)
+    largest = max((line.median(metric) or 0 for _, line in ranked), default=0)
     rows = []
-    for rank, line in results.ranked(step):
+    for rank, line in ranked:
         figs = [Fig(str(rank) if rank else text.DASH, sort=rank), name_fig(line),
                 Fig(line.entrant["language"], sort=line.entrant["language"].lower())]
         if not line.valid:
             rows.append(note_row(figs, line))
             continue
         bound = metric == "rps" and line.client_bound
-        figs += [figure(line, metric, bound), *ratio_figs(results, line, metric),
+        figs += [figure(line, metric, bound, largest), *ratio_figs(results, line, metric),
                  Fig(line.verdict, sort=line.verdict),
                  Fig(f"{len(line.valid)} of {line.planned}", sort=len(line.valid),
                      look="bad" if len(line.valid) < line.planned else ""),
