@@ -2,6 +2,7 @@
 """What there is: entrants, profiles and tools; and what a run would do, command by command."""
 
 import json
+import shlex
 
 import rich.box
 import rich.console
@@ -70,8 +71,11 @@ def show_commands(plan, profile, entrants):
         if not entry["installed"]:
             print(f"# {entry['id']}: not installed: {entry['reason']}; {entry['cure']}")
         elif hasattr(entrant, "launch"):
-            for argv in entrant.command_lines(port, len(plan.server_cpus), profile.body):
-                print(f"{entry['id']}: {argv}")
+            for process in entrant.processes:
+                argv = entrant.fill(process.argv, host="127.0.0.1", port=str(port), run="RUN",
+                                    cores=str(len(plan.server_cpus)), body=profile.body,
+                                    cpus=",".join(map(str, plan.server_cpus)))
+                print(f"{entry['id']}: {shlex.join(argv)}")
     for step in profile.steps:
         if step.argv:
             print(f"client {step.id}: {' '.join(profiles.client_argv(step, words))}")

@@ -15,6 +15,7 @@ from hellobench.errors import UsageError
 
 KINDS = ("article", "ours")
 TOPOLOGIES = ("shared", "pinned")
+SETTLES = ("client", "all")
 SHAPES = ("runs", "resources", "ladder", "rps")
 
 
@@ -58,6 +59,7 @@ class Profile:
     restart: bool = True  # a new server in each block
     warm_up: list[str] = dataclasses.field(default_factory=list)  # a command; none: cold
     min_seconds: float = 2.0  # a shorter run is marked
+    settle: str = "client"  # before each run the client's ports are free; "all": the server's too
     pooled: bool = False  # its many short repeats are read together
     published: Published | None = None
 
@@ -101,7 +103,8 @@ def from_data(profile_id, data, quick):
 def check(profile):
     """Raises ValueError for what can't be run as it stands."""
     for value, allowed, name in ((profile.kind, KINDS, "kind"),
-                                 (profile.topology, TOPOLOGIES, "topology")):
+                                 (profile.topology, TOPOLOGIES, "topology"),
+                                 (profile.settle, SETTLES, "settle")):
         if value not in allowed:
             raise ValueError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
     if profile.published and profile.published.shape not in SHAPES:

@@ -7,34 +7,37 @@ watches; what the client says is checked against what is known. A cell that can'
 becomes one with a fatal problem and no number: nothing that an entrant does ends the run.
 """
 
+import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import shutil
 import signal
 import time
 
-from hellobench import group, invariants, network, parsers, sampler, verdict
+from hellobench import group, invariants, network, parsers, plan, sampler, verdict
 from hellobench import profile as profiles
 from hellobench.model import Cell, Parsed, Problem
 from hellobench.server import NOFILE, Refused, Server
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
-TIME_WAIT_LIMIT = 2000  # sockets; the 28,232 ports of a client last for more than a cell with these
+WAITING_LIMIT = 2000  # sockets; the 28,232 ports of a client last for more than a cell with these
 SETTLE_SECONDS = 75  # TIME_WAIT lasts 60 s
 STOP_GRACE_SECONDS = 10  # for the client to print its report after SIGINT
-PAUSE_LIMIT_SECONDS = 1.0
+VERIFY_FILE = "verify.json"
 NOISE_LIMITS = {"steal_pct": 2.0, "foreign_cores": 0.2}
 
 
 class Runner:
     """`entrants` maps ids to Entrant or Attached; `folder` is that of the results."""
 
-    def __init__(self, plan, profile, entrants, folder, journal, ui):
-        self.plan, self.profile, self.entrants = plan, profile, entrants
+    def __init__(self, the_plan, profile, entrants, folder, journal, ui):
+        self.plan, self.profile, self.entrants = the_plan, profile, entrants
         self.folder, self.journal, self.ui = folder, journal, ui
         self.versions = {tool: parsers.version(tool) for tool in tools_of(profile)}
-        self.entrant_versions = {entry["id"]: entry["version"] for entry in plan.entrants}
+        self.entrant_versions = {entry["id"]: entry["version"] for entry in the_plan.entrants}
+        self.verified = read_json(folder / VERIFY_FILE)
         self._server = None
         self._served = None  # the entrant of the server that runs
         self._refused = {}  # (entrant, block or None): problems of a start that failed
@@ -89,20 +92,27 @@ class Runner:
                 raise
             self._served = key
             cell.warm_up_s = self._warm_up()
-        cell.settle_s = network.settle(TIME_WAIT_LIMIT, SETTLE_SECONDS)
-        waiting = network.time_wait_count()
-        if waiting > TIME_WAIT_LIMIT:
-            cell.problems.append(Problem("TIME_WAIT", f"{waiting} sockets in TIME_WAIT after "
-                                         f"{SETTLE_SECONDS} s of waiting"))
+        port = self._server.port if self.profile.settle == "client" else 0
+        cell.settle_s, left = network.settle(WAITING_LIMIT, SETTLE_SECONDS, port)
+        if left > WAITING_LIMIT:
+            cell.problems.append(Problem("TIME_WAIT", f"{left} sockets in WAIT states after "
+                                         f"{SETTLE_SECONDS} s"))
 
     def _start_server(self, entrant_id, logs):
         entrant = self.entrants[entrant_id]
         server = Server(self.profile, self.plan.server_cpus, logs)
-        if hasattr(entrant, "launch"):
-            server.start(entrant)
-        else:
-            server.attach(entrant)
+        bring_up = server.start if hasattr(entrant, "launch") else server.attach
+        try:
+            bring_up(entrant, full=entrant_id not in self.verified)
+        finally:
+            self._keep(entrant_id, server.verification)
         self._server = server
+
+    def _keep(self, entrant_id, verification):
+        """The first verification of each entrant, the one with all the checks, is for readers."""
+        if verification is not None and entrant_id not in self.verified:
+            self.verified[entrant_id] = dataclasses.asdict(verification)
+            plan.write_durably(self.folder / VERIFY_FILE, json.dumps(self.verified, indent=1))
 
     def _stop_server(self):
         server, self._server, self._served = self._server, None, None
@@ -193,6 +203,10 @@ class Runner:
             single_threaded=self._server.single_threaded,
             fixed_rate=step.offered_rps is not None,
             errors=sum(cell.requests.errors.values()), idle_share=idle_share(cell))
+
+
+def read_json(path):
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def copy_parsed(cell, parsed: Parsed, ok):

@@ -34,18 +34,20 @@ class Server:
         self._pids = []
         self._cleanup = contextlib.ExitStack()
 
-    def start(self, entrant):
-        """Raises Refused; nothing is left running then."""
+    def start(self, entrant, full=False):
+        """Starts and verifies it, by all the checks if `full`. Raises Refused; nothing is left
+        running then."""
         try:
             self._start(entrant)
+            self._verify(full)
         except BaseException:
             self.stop()
             raise
 
-    def attach(self, attached):
+    def attach(self, attached, full=False):
         self.host, self.port = attached.host, attached.port
         self.group = attach.AttachedGroup(attached.pid)
-        self._verify()
+        self._verify(full)
 
     def _start(self, entrant):
         self.single_threaded = entrant.single_threaded
@@ -69,15 +71,18 @@ class Server:
                 self._pids.append(self.group.start(
                     process.argv, process.env, process.cwd, self.logs.with_suffix(".server.out"),
                     self.logs.with_suffix(".server.err"), process.user))
-            verify.wait_ready("127.0.0.1", self.port, self.profile.body, launch.ready, self.alive)
-        except (OSError, RuntimeError, TimeoutError) as error:
-            code = "NOT_READY" if self.alive() else "START_FAILED"
+            polling = time.monotonic()
+            ready_s = verify.wait_ready("127.0.0.1", self.port, self.profile.body, launch.ready,
+                                        self.alive)
+        except (OSError, group.StartError) as error:
+            raise Refused([Problem("START_FAILED", str(error))]) from error
+        except verify.NotReady as error:
+            code = error.problem.code
             raise Refused([Problem(code, f"{error}{self._last_words()}")]) from error
-        self.start_ms = (time.monotonic() - began) * 1000
-        self._verify()
+        self.start_ms = (polling - began + ready_s) * 1000
 
-    def _verify(self):
-        self.verification = verify.verify(self.host, self.port, self.profile.body)
+    def _verify(self, full):
+        self.verification = verify.verify(self.host, self.port, self.profile.body, full)
         if not self.verification.ok:
             raise Refused(self.verification.problems)
 
