@@ -33,6 +33,7 @@ PROBLEMS = {
     "NO_RESPONSE": (Severity.FATAL, "connections were closed without an answer"),
     "WRONG_STATUS": (Severity.FATAL, "answers with another status than 200"),
     "WRONG_SIZE": (Severity.FATAL, "I1: answers of another size than the right one"),
+    "SIZE_UNKNOWN": (Severity.FATAL, "I1: the client cannot tell the size of the answers"),
     "INCOMPLETE": (Severity.FATAL, "I2: fewer requests were done than were asked for"),
     "ERRORS": (Severity.FATAL, "I3: the client met errors"),
     "TOOL_FAILED": (Severity.FATAL, "I4: the load generator gave up"),
