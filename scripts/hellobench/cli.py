@@ -188,7 +188,7 @@ def measure(folder, plan, profile, entrants, ui_kind, cells):
         except KeyboardInterrupt:
             status = 128 + signal.SIGINT
         except SystemExit as stopped:
-            status = stopped.code
+            status = stopped.code or 0
         finally:
             ui.stop()
         measured = journal.cells()

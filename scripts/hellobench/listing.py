@@ -8,7 +8,7 @@ import rich.box
 import rich.console
 import rich.table
 
-from hellobench import parsers, runner
+from hellobench import doctor, runner
 from hellobench import profile as profiles
 
 TOOL_PACKAGES = {"ab": "apache2-utils", "hey": "hey", "wrk": "wrk", "h2load": "nghttp2-client"}
@@ -52,8 +52,9 @@ def profile_rows(all_profiles):
 
 def tool_rows():
     rows = []
+    versions = doctor.Machine.tool_versions()
     for tool, package in TOOL_PACKAGES.items():
-        version = parsers.version(tool)
+        version = versions[tool]
         rows.append({"tool": tool, "version": version or "not installed",
                      "what helps": None if version else f"apt-get install {package}"})
     return rows

@@ -13,7 +13,8 @@ import socket
 import struct
 import time
 
-ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LISTEN = 1, 4, 5, 8, 10  # TCP_*, net/tcp_states.h
+# TCP_*, net/tcp_states.h
+ESTABLISHED, FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE_WAIT, LISTEN = 1, 4, 5, 6, 8, 10
 SETTLE_STEP_SECONDS = 0.25
 
 NETLINK_SOCK_DIAG = 4

@@ -27,6 +27,7 @@ class Step:
     added: list[str] = dataclasses.field(default_factory=list)  # put after argv[0]; same traffic
     keepalive: bool | None = None  # None: as the profile
     offered_rps: float | None = None  # requests/s of a fixed-rate step
+    pipeline: int = 1  # requests that the client sends at once on a connection
     limit_s: float = 120  # the client is told to stop then
     tool_timeout_s: float | None = None  # the client's own limit for one request
 

@@ -16,7 +16,7 @@ import shutil
 import signal
 import time
 
-from hellobench import group, invariants, network, parsers, plan, sampler, verdict
+from hellobench import doctor, group, invariants, network, parsers, plan, sampler, verdict
 from hellobench import profile as profiles
 from hellobench.model import Cell, Parsed, Problem
 from hellobench.server import NOFILE, Refused, Server
@@ -25,6 +25,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent
 WAITING_LIMIT = 2000  # sockets; the 28,232 ports of a client last for more than a cell with these
 SETTLE_SECONDS = 75  # TIME_WAIT lasts 60 s
 STOP_GRACE_SECONDS = 10  # for the client to print its report after SIGINT
+SEEN_SECONDS = 2.5  # The sampler looks at the connections once a second.
 VERIFY_FILE = "verify.json"
 NOISE_LIMITS = {"steal_pct": 2.0, "foreign_cores": 0.2}
 
@@ -35,7 +36,7 @@ class Runner:
     def __init__(self, the_plan, profile, entrants, folder, journal, ui):
         self.plan, self.profile, self.entrants = the_plan, profile, entrants
         self.folder, self.journal, self.ui = folder, journal, ui
-        self.versions = {tool: parsers.version(tool) for tool in tools_of(profile)}
+        self.versions = doctor.Machine.tool_versions()
         self.entrant_versions = {entry["id"]: entry["version"] for entry in the_plan.entrants}
         self.verified = read_json(folder / VERIFY_FILE)
         self._server = None
@@ -140,7 +141,7 @@ class Runner:
         scratch.mkdir(exist_ok=True)
         cell.argv = profiles.client_argv(step, self._words(scratch))
         cell.tool = cell.argv[0]
-        cell.tool_version = self.versions[cell.tool]
+        cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
             raise Refused([Problem("TOOL_MISSING", f"{cell.tool} is not in PATH; "
                                    "scripts/setup --test installs it")])
@@ -148,7 +149,7 @@ class Runner:
         with group.Group("client", cpus=self.plan.client_cpus, nofile=NOFILE) as client:
             watch = sampler.Sampler(self._server.group, client, self._server.port,
                                     os.cpu_count(), on_tick=self.ui.tick)
-            idle = watch.idle_memory()
+            watch.idle_memory()
             watch.start()
             began = time.monotonic()
             pid = client.start(cell.argv, dict(os.environ, LC_ALL="C"), None, out, err)
@@ -157,9 +158,8 @@ class Runner:
             parsed = parsers.parse(cell.tool, out.read_bytes(), err.read_bytes(), status,
                                    side_files(scratch))
             ok = self._judge(step, cell, parsed, status, was_cut, watch)
-        cell.memory.rss_idle, cell.memory.pss_idle = idle
+            self._conclude(step, cell, ok, watch)
         keep_small(scratch, logs)
-        self._conclude(step, cell, ok)
 
     def _judge(self, step, cell, parsed, status, was_cut, watch):
         """Fills in the cell from all that was seen; returns the count of good answers or None."""
@@ -172,9 +172,11 @@ class Runner:
             expected_body=self.profile.body.encode(),
             response_bytes=self._server.response_bytes(keepalive), keepalive=keepalive,
             min_seconds=0 if self.profile.pooled else self.profile.min_seconds,
-            passive_opens=watch.passive_opens, established_peak=cell.network.established_peak,
+            passive_opens=watch.passive_opens,
+            established_peak=cell.network.established_peak if cell.wall_s > SEEN_SECONDS else None,
             longest_pause_s=cell.network.longest_pause_s if step.offered_rps is None else None,
-            tool_timeout_s=step.tool_timeout_s, rc=status)
+            tool_timeout_s=step.tool_timeout_s, rc=None if was_cut else status,
+            offered_rps=step.offered_rps, pipeline=step.pipeline)
         cell.problems += problems
         if was_cut:
             cell.problems.append(Problem("TIME_LIMIT", f"told to stop after {step.limit_s:g} s"))
@@ -183,15 +185,12 @@ class Runner:
         copy_parsed(cell, parsed, ok)
         return ok
 
-    def _conclude(self, step, cell, ok):
+    def _conclude(self, step, cell, ok, watch):
         """Rates, costs and verdict of a cell whose client has ended."""
         fatal = any(problem.fatal for problem in cell.problems)
         if ok and not fatal and cell.duration_s:
             cell.rps = ok / cell.duration_s
-            sampler.per_request(cell.cpu, cell.network, ok)
-        if step.offered_rps and cell.rps and cell.rps < 0.98 * step.offered_rps:
-            cell.problems.append(Problem("RATE_MISSED", f"{cell.rps:.0f} of {step.offered_rps:g} "
-                                         "requests/s"))
+            watch.per_request(ok)
         noisy = [f"{name} {value:.2g}" for name, limit in NOISE_LIMITS.items()
                  if (value := getattr(cell.noise, name)) is not None and value > limit]
         if noisy:
@@ -238,10 +237,6 @@ def keep_small(folder, logs):
         if path.name == "ab.csv":
             path.replace(logs.with_suffix(".csv"))
     shutil.rmtree(folder)
-
-
-def tools_of(profile):
-    return sorted({step.argv[0] for step in profile.steps if step.argv})
 
 
 def client_threads(argv, cpus):
