@@ -155,6 +155,11 @@ class Missing(EntrantCase):
                           "pattern = 'gin (v\\S+)'\n")
         self.assertEqual(found.status().version, "v1.2")
 
+    def test_a_version_of_several_groups_is_shown_with_commas(self):
+        found = self.load(GOOD + RUN + '[version]\nargv = ["echo", "go1.26 gin\\tv1.2"]\n'
+                          "pattern = '(go\\S+) (gin\\s\\S+)'\n")
+        self.assertEqual(found.status().version, "go1.26, gin v1.2")
+
     def test_a_command_with_a_star_is_the_latest_of_those_that_match(self):
         for name in ("php-fpm8.4", "php-fpm8.10", "php-fpm7.0"):
             (self.root / name).touch(mode=0o755)
