@@ -173,7 +173,8 @@ class Entrant:
         if not BODY.fullmatch(body) or any(character in body for character in BODY_EXCLUDED):
             raise UsageError(f"body {body!r}: use printable ASCII without any of {BODY_EXCLUDED}")
         run = pathlib.Path(run_folder).resolve()
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        # As nginx takes it, whose [::] would be without IPv4.
+        address = f"*:{port}" if host == "::" else f"{host}:{port}"
         words = {"port": str(port), "host": host, "address": address, "cores": str(cores),
                  "cpus": ",".join(map(str, cpus)), "body": body, "run": str(run)}
         run.mkdir(parents=True, exist_ok=True)

@@ -140,7 +140,7 @@ def run(argv, log, say, cwd=None, env=None):
         status = follow(start(argv, cwd, env), file, last)
     if status:
         what = f"{shlex.join(argv)} ended with status {status}"
-        brief = next((line.strip() for line in reversed(last) if line.strip()), "without a word")
+        brief = "; ".join([line.strip() for line in last if line.strip()][-2:]) or "without a word"
         raise Failed("\n".join([f"not installed: {what}:", *last, f"    (all of it: {log})"]),
                      f"{what}: {brief}")
 

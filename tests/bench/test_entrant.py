@@ -179,8 +179,8 @@ class Launched(EntrantCase):
                          {"BODY": "Hello World!", "CPUS": "0,3", "CORES": "2",
                           "AT": "127.0.0.1:8080"})
 
-    def test_an_ipv6_address_is_in_brackets_before_its_port(self):
-        self.assertEqual(self.launch(GOOD + RUN, host="::").processes[0].env["AT"], "[::]:8080")
+    def test_all_addresses_are_a_star_before_the_port(self):
+        self.assertEqual(self.launch(GOOD + RUN, host="::").processes[0].env["AT"], "*:8080")
 
     def test_a_configuration_file_is_written_with_its_words(self):
         (self.folder / "n.conf.in").write_text("http { listen {port}; root {run}; {other} }\n")
