@@ -44,7 +44,7 @@ class Install:
 
 @dataclasses.dataclass(frozen=True)
 class Version:
-    pattern: str  # its first group is the version
+    pattern: str  # its groups are the version, shown with commas between them
     argv: list[str] | None = None
     file: str | None = None
 

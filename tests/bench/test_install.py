@@ -72,6 +72,14 @@ class Failing(InstallCase):
         self.assertIn("ended with status 3:\n    the cause\n", said)
         self.assertIn("build/entrants/test.log", said)
 
+    def test_the_cause_of_the_last_failure_is_shown_as_the_reason_until_it_is_cured(self):
+        broken = BUILT.replace("cat ", "echo the cause; exit 3; cat ")
+        self.install(broken)
+        self.assertRegex(self.load(GOOD + RUN + broken).status().reason,
+                         "^installing it failed: sh -c .* ended with status 3: the cause$")
+        self.install(BUILT)
+        self.assertTrue(self.load(GOOD + RUN + BUILT).status().installed)
+
     def test_a_failure_leaves_nothing_that_looks_installed(self):
         self.install(BUILT)
         (self.folder / "source.txt").write_text("second\n")
