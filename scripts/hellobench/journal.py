@@ -74,7 +74,7 @@ class Journal:
     def append(self, cell):
         """Returns when the cell is on the disk. Raises HarnessError; the journal stays whole."""
         self.open()
-        line = {"type": "cell", "cell": _finite(model.to_json(cell))}
+        line = {"type": "cell", "cell": finite(model.to_json(cell))}
         data = json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         try:
             written = 0
@@ -121,12 +121,12 @@ def _read(line):
     return key, cell
 
 
-def _finite(value):
+def finite(value):
     """`value` without what JSON can't say: not a number, and infinity, are not known."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value

@@ -57,11 +57,8 @@ class Plan:
 
 def make(profile, entrants, *, seed, blocks=None, quick=False, topology=None, server_cpus=(),
          client_cpus=(), baseline="hello-uring", git=None, binary_sha256=None):
-    """The plan for `profile` and `entrants`; of those only the installed ones have cells.
-
-    A server that the user started is given as the dictionary that the plan shall hold of it.
-    """
-    known = [entrant if isinstance(entrant, dict) else _describe(entrant) for entrant in entrants]
+    """The plan for `profile` and `entrants`; of those only the installed ones have cells."""
+    known = [_describe(entrant) for entrant in entrants]
     blocks = blocks or profile.blocks
     cells = _schedule([entry["id"] for entry in known if entry["installed"]],
                       [step.id for step in profile.steps], blocks, seed, profile.restart)
@@ -74,12 +71,14 @@ def make(profile, entrants, *, seed, blocks=None, quick=False, topology=None, se
 
 
 def _describe(entrant):
+    names = ("title", "language", "kind", "variant", "workers", "single_threaded", "access_log")
+    entry = {"id": entrant.id} | {name: getattr(entrant, name, None) for name in names}
+    if not hasattr(entrant, "status"):  # The user started it: nothing more is known.
+        return entry | {"title": entrant.id, "installed": True, "version": None, "reason": None,
+                        "cure": None}
     status = entrant.status()
-    fields = ("id", "title", "language", "kind", "variant", "workers", "single_threaded",
-              "access_log")
-    return {name: getattr(entrant, name) for name in fields} | {
-        "installed": status.installed, "version": status.version, "reason": status.reason,
-        "cure": status.cure}
+    return entry | {"installed": status.installed, "version": status.version,
+                    "reason": status.reason, "cure": status.cure}
 
 
 def _schedule(entrants, steps, blocks, seed, restart):

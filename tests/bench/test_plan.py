@@ -5,6 +5,7 @@ import collections
 import json
 import pathlib
 import tempfile
+import types
 import unittest
 
 import made_up_run
@@ -65,6 +66,11 @@ class Order(unittest.TestCase):
         self.assertEqual({cell.entrant for cell in made.cells}, {"alpha"})
         self.assertEqual(made.entrants[1]["reason"], "there is no go")
         self.assertEqual(made.entrants[1]["cure"], "apt install golang-go")
+
+    def test_a_server_that_the_user_started_is_planned_by_its_name(self):
+        made = made_up_run.make_plan([types.SimpleNamespace(id="mine", host="::1", port=80)])
+        self.assertEqual([cell.entrant for cell in made.cells], ["mine"] * 3)
+        self.assertEqual((made.entrants[0]["title"], made.entrants[0]["language"]), ("mine", None))
 
     def test_an_entrant_elsewhere_in_the_list_changes_only_where_it_is(self):
         gone = made_up_run.make_plan(["alpha", "beta", made_up_run.entrant("x", installed=False)])
