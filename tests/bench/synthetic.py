@@ -76,7 +76,7 @@ def profile(shape, blocks):
             "kind": "article" if published else "ours", "entrants": [one[0] for one in ENTRANTS],
             "body": "Hello World!", "host": "localhost", "port": 8080, "keepalive": True,
             "topology": "pinned", "server_cores": None, "blocks": blocks, "restart": True,
-            "warm_up": [], "min_seconds": 2.0, "pooled": False, "published": published}
+            "warm_up": [], "min_seconds": 2.0, "pooled": shape == "ladder", "published": published}
 
 
 def entry(entrant_id, title, language):

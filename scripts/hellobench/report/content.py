@@ -46,7 +46,7 @@ def lead(results):
     place = ("on processors of its own" if plan["topology"] == "pinned"
              else "on the same processors")
     order = "in random order" if results.profile["restart"] else "each server kept running"
-    parts = [Paragraph(f"{text.bare(results.profile['about']).strip()}"),
+    parts = [Paragraph(f"{text.bare(results.profile['about']).strip()}", "about"),
              Paragraph(
                  f"On {plan['created'][:10]} {text.plural(installed, 'server')} answered "
                  f"{text.code(results.profile['body'])} to {commands(results)}, "
@@ -97,7 +97,7 @@ def outcome(results):
         where = f" on {step['id']}" if len(results.steps) > 1 else ""
         said.append(f"First{where}{tie}: {text.and_list(names)} "
                     f"({METRICS[metric].title}: {value})")
-    return [Paragraph(". ".join(said) + ".")]
+    return [Paragraph(". ".join(said) + ".", "result")]
 
 
 def cautions(results):
@@ -121,7 +121,7 @@ def cautions(results):
         found.append(f"{text.plural(absent, 'server')} could not be installed here and "
                      f"{'has' if absent == 1 else 'have'} no figure")
     found += [text.bare(line) for line in results.damage]
-    return [Paragraph("Please note: " + "; ".join(found) + ".")] if found else []
+    return [Paragraph("Please note: " + "; ".join(found) + ".", "caution")] if found else []
 
 
 def article_section(results):
@@ -144,6 +144,7 @@ def step_section(results, step):
 
 def step_plots(results, step):
     title = METRICS[primary(step)].title
+    title = title[0].upper() + title[1:]
     first = [Plot(f"dots-{step['id']}",
                   "Every dot is a run, the bar their median, the scale begins at zero. "
                   "Servers without a figure are named with the reason.",
@@ -151,7 +152,7 @@ def step_plots(results, step):
              Plot(f"ratios-{step['id']}",
                   "Each server against the baseline, with the interval of the ratio. Hollow: it "
                   "can't be told from the baseline, or only that they are the same.",
-                  f"Ratio of {title} to the baseline"),
+                  f"{title}: ratio to the baseline"),
              Plot(f"cpu-{step['id']}",
                   "CPU time that a request costs on the server's side (dark) and the client's "
                   "(light). A bar with a break is cut; its figure is printed.",

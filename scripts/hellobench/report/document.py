@@ -46,6 +46,7 @@ class Table:
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
     text: str
+    look: str = ""  # "about", "result" or "caution"
 
 
 @dataclasses.dataclass(frozen=True)

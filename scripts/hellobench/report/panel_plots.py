@@ -23,7 +23,7 @@ def latency(results, step):
     curves = {line.id: curve for line in lines if (curve := percentiles(line))}
     if not curves:
         return None
-    loop = "at the offered rate" if step.get("offered_rps") else "closed loop: see the notes"
+    loop = "at the offered rate" if step.get("offered_rps") else "closed loop"
     title = "Latency" + ("" if step["id"] == "main" else f", {step['id']}")
     places = {percent: nines(percent) for _, percent in PERCENTILES}
     points = {name: [(places[percent], value) for percent, value in curve.items()]
@@ -32,8 +32,13 @@ def latency(results, step):
     ends = {name: f"p99 {text.duration(curve[99])}" for name, curve in curves.items()
             if 99 in curve}
     return panels(results, lines, points, title,
-                  f"percent of the requests that were answered within the time ({loop})", labels,
-                  ends, lambda value, _: text.duration(value) if value >= 1 else "")
+                  f"time within which so many percent of the requests were answered, {loop}", labels,
+                  ends, lambda value, _: plain(text.duration(value)))
+
+
+def plain(shown):
+    """10.0 ms as 10 ms: powers of ten need no decimals."""
+    return shown.replace(".00 ", " ").replace(".0 ", " ")
 
 
 def nines(percent):
@@ -86,8 +91,8 @@ def ladder(results):
             ends[line.id] = text.number(points[line.id][-1][1]) + " r/s"
     labels = [(place, step["id"].replace("-", "\n")) for place, step in enumerate(steps)]
     return panels(results, lines, {name: known for name, known in points.items() if known},
-                  "Requests per second on each step", "median of the runs", labels, ends,
-                  lambda value, _: text.number(value))
+                  "Requests per second on each step", "median of the runs, logarithmic scale", labels, ends,
+                  lambda value, _: text.integer(value))
 
 
 def panels(results, lines, points, title, about, labels, ends, show):
@@ -97,8 +102,7 @@ def panels(results, lines, points, title, about, labels, ends, show):
     width = max(LEFT + columns * (PANEL_WIDTH + GAP_X), 4.5)
     height = HEAD + rows * (PANEL_HEIGHT + GAP_Y) + FOOT
     figure = style.new_figure(width, height)
-    style.heading(figure, title, about + "; thin: the baseline; grey: all servers; "
-                  "logarithmic scale")
+    style.heading(figure, title, about + "; thin line: the baseline, grey: all servers")
     band = spread(points)
     values = [value for curve in points.values() for _, value in curve]
     for index, line in enumerate(lines):

@@ -25,7 +25,9 @@ def figures(results):
     kinds = (("dots", row_plots.dots), ("ratios", row_plots.ratios), ("cpu", row_plots.cpu),
              ("latency", panel_plots.latency))
     for step in results.steps:
-        for kind, make in kinds:
+        # Of runs so short that only many together say something, percentiles would say nothing.
+        short = results.profile["pooled"] and step is not results.steps[-1]
+        for kind, make in kinds[:2] if short else kinds:
             figure = make(results, step)
             if figure is not None:
                 yield f"{kind}-{step['id']}", figure

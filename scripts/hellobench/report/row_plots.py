@@ -5,6 +5,8 @@ Scales begin at zero, but for ratios far apart, whose scale is logarithmic and s
 printed beside the marks; a server without a figure has the reason there as text, and no mark.
 """
 
+from matplotlib.ticker import NullLocator
+
 from hellobench.report import style, text
 from hellobench.report.ours import DECISIONS
 from hellobench.report.results import METRICS, codes, primary
@@ -14,7 +16,7 @@ ROW = 0.245  # inches
 HEAD, FOOT = 0.74, 0.52
 SIDE_GAP = 0.16
 FAR_APART = 4  # ratios that differ by more than this are read on a logarithmic scale
-CUT_FROM, CUT_AT = 3.0, 1.25  # times the bar at three quarters of all
+CUT_FROM, CUT_AT = 2.5, 1.2  # times the bar that nine of ten don't surpass
 
 
 def rows_figure(lines, title, about, side_width, baseline):
@@ -32,14 +34,17 @@ def rows_figure(lines, title, about, side_width, baseline):
         if line.id == baseline:
             label.set(color=style.ACCENT, weight="bold")
     axes.grid(axis="x")
+    for row, line in enumerate(lines):  # leads the eye from the name to the mark
+        if line.valid:
+            axes.axhline(row, color=style.BAND, linewidth=0.8, zorder=0.5)
     style.heading(figure, title, about)
     return figure, axes
 
 
-def beside(axes, row, words, **look):
-    """Text right of the axes."""
+def beside(axes, row, words, inches=SIDE_GAP, **look):
+    """Text so far right of the axes."""
     width = axes.figure.get_figwidth() * axes.get_position().width
-    axes.text(1 + SIDE_GAP / width, row, words, transform=axes.get_yaxis_transform(), va="center",
+    axes.text(1 + inches / width, row, words, transform=axes.get_yaxis_transform(), va="center",
               **({"color": style.INK} | look))
 
 
@@ -59,10 +64,10 @@ def dots(results, step):
     if not any(line.values(metric) for line in lines):
         return None
     show = METRICS[metric].show
-    note = "   \u25cb the client was the limit: at least this" if any(
+    note = "; hollow: the client was the limit, so at least this" if any(
         line.client_bound for line in lines) and metric == "rps" else ""
     figure, axes = rows_figure(lines, name_of(METRICS[metric].title, step),
-                               f"\u25cf a run    | the median{note}", 1.25, results.baseline)
+                               f"dot: a run; bar: their median{note}", 1.85, results.baseline)
     factor, unit = axis_unit(metric, max(max(line.values(metric).values(), default=0)
                                          for line in lines))
     for row, line in enumerate(lines):
@@ -73,9 +78,11 @@ def dots(results, step):
         bound = metric == "rps" and line.client_bound
         dot_row(axes, row, values, line.median(metric) * factor, bound,
                 style.ACCENT if line.id == results.baseline else style.INK)
-        bad = f"  \u2212{len(line.invalid)}" if line.invalid else ""
-        beside(axes, row, (text.AT_LEAST if bound else "") + show(line.median(metric)) + bad,
-               weight="bold" if line.id == results.baseline else "normal")
+        beside(axes, row, (text.AT_LEAST if bound else "") + show(line.median(metric)), 0.9,
+               ha="right", weight="bold" if line.id == results.baseline else "normal")
+        if line.invalid:
+            beside(axes, row, f"{len(line.invalid)} invalid", 1.0, color=style.MUTED,
+                   style="italic")
     axes.set_xlim(0)
     axes.xaxis.set_major_formatter(lambda value, _: text.integer(value) if value >= 10 or not value
                                    else f"{value:g}")
@@ -118,7 +125,7 @@ def ratios(results, step):
     figure, axes = rows_figure(
         lines, f"{name_of(METRICS[metric].title, step)}: ratio to {base.entrant['title']}",
         "median of the ratios in each block, and its interval; the band is what counts as equal",
-        1.75, results.baseline)
+        2.15, results.baseline)
     ends = [end for _, found in compared for end in (found.ratio, found.low, found.high) if end]
     axes.axvspan(1 - results.margin, 1 + results.margin, color=style.BAND, linewidth=0)
     axes.axvline(1, color=style.ACCENT, linewidth=1.2)
@@ -138,7 +145,7 @@ def ratio_row(axes, row, found):
     if found.low is not None:
         axes.plot((found.low, found.high), (row, row), color=style.INK, linewidth=1.6,
                   solid_capstyle="butt", zorder=2)
-    axes.plot([found.ratio], [row], "s", markersize=5.2, color=style.INK, zorder=3,
+    axes.plot([found.ratio], [row], "s", markersize=4.2, color=style.INK, zorder=3,
               markerfacecolor=style.INK if told else style.PAPER, markeredgewidth=1)
 
 
@@ -157,8 +164,10 @@ def ratio_scale(axes, low, high):
         return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.15, high * 1.15)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}{text.TIMES}")
-    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    ticks = [step * 10 ** power for power in range(-4, 5) for step in (1, 2, 5)
+             if low / 1.15 <= step * 10 ** power <= high * 1.15]
+    axes.set_xticks(ticks, [f"{tick:g}{text.TIMES}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("ratio, logarithmic scale")
 
 
@@ -172,7 +181,7 @@ def cpu(results, step):
              for line in lines]
     limit = cut(sum(pair) for pair in parts)
     figure, axes = rows_figure(lines, name_of("CPU time per request", step),
-                               "dark: the server, light: the load generator", 1.85,
+                               "dark: the server, light: the load generator; as figures server + client", 1.85,
                                results.baseline)
     for row, (line, (server, client)) in enumerate(zip(lines, parts)):
         colour = style.ACCENT if line.id == results.baseline else style.INK
@@ -192,7 +201,7 @@ def cpu(results, step):
 def cut(totals):
     """Where bars end: the largest, unless a few would leave no room for all others."""
     totals = sorted(totals)
-    usual = totals[(3 * (len(totals) - 1)) // 4]
+    usual = totals[(9 * (len(totals) - 1)) // 10]
     return totals[-1] if totals[-1] <= CUT_FROM * usual else CUT_AT * usual
 
 

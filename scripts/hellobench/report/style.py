@@ -48,7 +48,7 @@ def heading(figure, title, about):
     height = figure.get_figheight()
     figure.text(0.14 / figure.get_figwidth(), 1 - 0.22 / height, short(title, 90), size=SIZE + 2.5,
                 weight="bold", va="center", color=INK)
-    figure.text(0.14 / figure.get_figwidth(), 1 - 0.46 / height, short(about, 120), va="center",
+    figure.text(0.14 / figure.get_figwidth(), 1 - 0.46 / height, short(about, 150), va="center",
                 color=MUTED)
 
 

@@ -7,7 +7,7 @@ CSS = """
 @media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--muted:#9aa3af;--line:#2c323a;
 --paper:#15181c;--soft:#1c2026;--accent:#6db3ff;--tint:#16263a;--bar:#1f3550;--bad:#ff8a80}}
 *{box-sizing:border-box}
-html{scroll-behavior:smooth;-webkit-text-size-adjust:100%}
+html{-webkit-text-size-adjust:100%}
 body{margin:0 auto;max-width:76rem;padding:3rem 2rem 6rem;background:var(--paper);
 color:var(--ink);font:1rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Ubuntu,
 "Liberation Sans","DejaVu Sans",sans-serif;overflow-wrap:break-word}
@@ -17,6 +17,8 @@ header>p,section>p,section>ul{max-width:46rem}
 h1{margin:.3rem 0 1rem;font-size:clamp(1.6rem,4.5vw,2.4rem);line-height:1.15;
 letter-spacing:-.02em;font-weight:700;text-wrap:balance}
 .about{font-size:1.12rem;color:var(--muted);margin-top:0}
+.result{font-size:1.12rem;font-weight:600}
+.caution{border-left:3px solid var(--bad);padding-left:.9rem;color:var(--muted)}
 h2{margin:3.5rem 0 1rem;padding-top:1.2rem;border-top:2px solid var(--ink);font-size:1.35rem;
 line-height:1.25;letter-spacing:-.01em}
 h3{margin:2rem 0 .5rem;font-size:1rem}
@@ -45,14 +47,15 @@ tbody tr:hover>*{background-color:var(--soft)}
 .dim,.note,.failed th{color:var(--muted)}
 .note{white-space:normal;min-width:24em;font-style:italic}
 .bad{color:var(--bad);font-weight:600}
-.article,.article td{color:var(--muted)}
+td.article,.article td{color:var(--muted)}
+tr.article>*{border-bottom-color:transparent;padding-bottom:0}
 .baseline>*{background-color:var(--tint)}
 .baseline th{color:var(--accent)}
 .bar{background-image:linear-gradient(var(--bar),var(--bar));background-repeat:no-repeat;
 background-size:var(--share) 100%;min-width:16em}
 td a{color:inherit;text-decoration-color:var(--line)}
 td a:hover{color:var(--accent)}
-td.left{white-space:normal}
+.left.long{white-space:normal;min-width:17em}
 thead button{all:unset;cursor:pointer;display:inline-block}
 thead button:hover,[aria-sort] button{color:var(--ink)}
 thead button:focus-visible{outline:2px solid var(--accent)}

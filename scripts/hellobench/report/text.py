@@ -38,7 +38,7 @@ def is_plain(character):
 def number(value):
     if value is None:
         return DASH
-    for least, digits in ((99.95, 0), (9.995, 1), (0.9995, 2), (0.0005, 3)):
+    for least, digits in ((99.95, 0), (9.995, 1), (0.9995, 2), (0.09995, 3), (0.00005, 4)):
         if abs(value) >= least:
             return f"{value:,.{digits}f}"
     return "0"
