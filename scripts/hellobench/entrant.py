@@ -120,7 +120,7 @@ class Entrant:
             return Status(False, reason=reason, cure=self.cure(need))
         if self.install:
             command = f"scripts/bench install {self.id}"
-            if not self.artefact.exists():
+            if not self.artefact.exists() or self.stamp() is None:
                 failure = file_text(self.build / FAILURE)
                 reason = f"installing it failed: {failure}" if failure else "not installed yet"
                 return Status(False, reason=reason, cure=command)

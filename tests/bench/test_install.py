@@ -87,6 +87,21 @@ class Failing(InstallCase):
         self.assertFalse(self.install(failing)[0])
         self.assertFalse(self.load(GOOD + RUN + failing).status().installed)
 
+    def test_an_old_result_is_not_taken_for_a_new_one(self):
+        self.install(BUILT)
+        done, said = self.install('[install]\nsteps = [["true"]]\nartefact = "{build}/made"\n')
+        self.assertFalse(done)
+        self.assertIn("there is no", said)
+
+    def test_a_result_of_steps_that_failed_later_does_not_count(self):
+        steps = BUILT.replace("echo said", "test ! -e {root}/broken")
+        self.assertTrue(self.install(steps)[0])
+        (self.build / "made").unlink()
+        (self.root / "broken").touch()
+        self.assertFalse(self.install(steps)[0])
+        self.assertTrue((self.build / "made").exists())
+        self.assertIn("installing it failed", self.load(GOOD + RUN + steps).status().reason)
+
     def test_steps_without_a_result_are_told(self):
         done, said = self.install('[install]\nsteps = [["true"]]\nartefact = "{build}/made"\n')
         self.assertFalse(done)
