@@ -211,6 +211,7 @@ class AttachTest(unittest.TestCase):
                 self.assertIsNone(server.poll())
             finally:
                 server.terminate()
+                server.communicate(timeout=10)
 
     def test_only_loopback_addresses_are_measured(self):
         with Trial() as trial:

@@ -15,8 +15,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = HERE.parents[1] / "scripts"
 SERVER = HERE / "misbehaving_server.py"
 # The verb's own code, with other folders than the real ones.
-MAIN = """import pathlib, sys
+# Ctrl-C works even where the tests were started as a job that ignores it.
+MAIN = """import pathlib, signal, sys
 from hellobench import cli
+signal.signal(signal.SIGINT, signal.default_int_handler)
 root = pathlib.Path(sys.argv[1])
 cli.ENTRANTS, cli.PROFILES, cli.RESULTS = root / "entrants", root / "profiles", root / "results"
 sys.exit(cli.main(sys.argv[2:]))
