@@ -94,7 +94,8 @@ class Captures(unittest.TestCase):
                     self.assertIn("BAD_OUTPUT", codes(parsed))
 
     def test_a_nul_byte_in_the_counts_is_never_read_over(self):
-        spoilt = captures.stdout("ab_ok").replace(b"requests:      1000", b"requests:      10\x0000")
+        spoilt = captures.stdout("ab_ok").replace(
+            b"requests:      1000", b"requests:      10\x0000")
         self.assertFalse(parsers.parse("ab", spoilt).complete)
 
     def test_another_tools_output_is_bad_output(self):
@@ -180,7 +181,8 @@ class ExpectedRequests(unittest.TestCase):
                 ("ab -c 500 -n 500000 http://h/", 500000), ("ab -n10 -c1 http://h/", 10),
                 ("ab http://h/", 1), ("ab -t 1 http://h/", None), ("ab -t1 -n 99 http://h/", None),
                 ("hey -n 200000 -c 300 http://h", 199800), ("hey -n 1000 -c 30 http://h", 990),
-                ("hey http://h", 200), ("hey -n=100 -c=7 http://h", 98), ("hey -c 0 http://h", None),
+                ("hey http://h", 200), ("hey -n=100 -c=7 http://h", 98),
+                ("hey -c 0 http://h", None),
                 ("hey -z 5s -c 5 http://h", None), ("wrk -t1 -c10 -d1s http://h", None),
                 ("h2load --h1 -n 1000 -c 10 http://h", 1000), ("h2load --requests=7 http://h", 7),
                 ("h2load --h1 -D 2 http://h", None), ("h2load --duration=2 http://h", None),
