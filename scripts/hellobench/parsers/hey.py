@@ -15,9 +15,10 @@ _US = 1e6
 _CSV_HEAD = ("response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,"
              "status-code,offset")
 _STATUS = re.compile(r"^  \[(\d{3})\]\t(\d+) responses$", re.M)
-_ERROR = re.compile(r"^  \[(\d+)\]\t(.*)$", re.M)
+_ERROR = re.compile(r"^  \[(\d+)\]\t(.*)\n", re.M)
 _PERCENTILE = re.compile(r"^  (\d+)% in (\S+) secs$", re.M)
-_KINDS = (("connect", r"dial |refused|no such host|cannot assign"),
+_KINDS = (("status", r"stopped after \d+ redirects"),
+          ("connect", r"dial |refused|no such host|cannot assign"),
           ("timeout", r"[Tt]imeout|deadline exceeded"),
           ("write", r"write tcp|broken pipe"),
           ("read", r"EOF|reset by peer|transport connection broken|malformed|server closed"))
@@ -70,7 +71,7 @@ def _ended(parsed, head, distribution):
         return False
     if ended or parsed.rps is None or parsed.duration_s is None:
         return ended
-    blur = parsed.rps * parsed.extra["duration_step_s"]
+    blur = parsed.rps * parsed.extra["duration_step_s"] / 2
     return blur < 0.5 and abs(parsed.rps * parsed.duration_s - parsed.requests.done) < 0.5
 
 
