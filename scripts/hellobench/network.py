@@ -13,7 +13,8 @@ import socket
 import struct
 import time
 
-ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LISTEN = 1, 4, 5, 8, 10  # TCP_*, net/tcp_states.h
+# TCP_*, net/tcp_states.h
+ESTABLISHED, FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE_WAIT, LISTEN = 1, 4, 5, 6, 8, 10
 SETTLE_STEP_SECONDS = 0.25
 
 NETLINK_SOCK_DIAG = 4
@@ -141,14 +142,20 @@ def time_wait_count():
     return parse_sockstat(read("/proc/net/sockstat")).get("TCP.tw", 0)
 
 
-def settle(limit, timeout_s=75):
-    """Waits until no more than `limit` sockets are in one of the WAIT states. Returns the seconds
-    that it took; after `timeout_s` it gives up."""
+def waiting(except_port=0):
+    """The number of sockets in one of the WAIT states; not of those whose own port is
+    `except_port`: what a server closed first is there, and takes no port from its clients."""
+    states = {TIME_WAIT, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT}
+    return count(states) - (count(states, except_port) if except_port else 0)
+
+
+def settle(limit, timeout_s=75, except_port=0):
+    """Waits until no more than `limit` sockets are `waiting`. Returns (seconds that it took, how
+    many are left); after `timeout_s` it gives up."""
     began = time.monotonic()
-    while (time_wait_count() + count({FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT}) > limit
-           and time.monotonic() - began < timeout_s):
+    while (left := waiting(except_port)) > limit and time.monotonic() - began < timeout_s:
         time.sleep(SETTLE_STEP_SECONDS)
-    return time.monotonic() - began
+    return time.monotonic() - began, left
 
 
 def read(path):
