@@ -170,14 +170,16 @@ def write(folder, shape="runs", blocks=5, rename=None):
 
 
 def environment():
-    return {"kernel": "6.18.44", "cpu": "Some Processor 3.0 GHz", "ncpu": 2, "virt": "kvm",
-            "governor": None, "sysctl": {"net.core.somaxconn": "4096"},
-            "limits": {"nofile": [1024, 1048576]}, "versions": {"hey": "0.1.4", "wrk": "4.1.0"}}
+    return {"kernel": "6.18.44", "architecture": "x86_64", "distribution": "Debian 12",
+            "cpu": "Some Processor 3.0 GHz", "ncpu": 2, "governor": None, "memory_kb": 8123456,
+            "before": {"load_1m": 0.1, "time_wait": 3}, "sysctl": {"net.core.somaxconn": "4096"},
+            "limits": {"nofile_soft": 1024}, "versions": {"hey": "0.1.4", "wrk": "4.1.0"}}
 
 
 def verification():
     return {"ok": True, "problems": [], "traits": {"framing": "content-length",
                                                    "keepalive_11": True, "honours_close": True,
+                                                   "http10_keepalive": False, "ipv6": True,
                                                    "content_type": "text/plain", "server": "t"},
             "response_bytes_keepalive": 128, "response_bytes_close": 147, "head": "HTTP/1.1 200 OK"}
 

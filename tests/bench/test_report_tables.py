@@ -176,7 +176,7 @@ class Markdown(Folder):
             (self.folder / name).unlink()
         report.write(self.folder, ("md", "json", "csv"))
         said = (self.folder / "report.md").read_text("utf-8")
-        self.assertIn("No server has a figure", said)
+        self.assertIn("no server has a figure", said)
         self.assertIn("not run: the benchmark was broken off before", said)
 
     def test_the_same_folder_gives_the_same_files(self):

@@ -60,5 +60,5 @@ def page(document, drawn):
     colours = ""
     if drawn:
         from hellobench.report import style
-        colours = f"@media (prefers-color-scheme: dark){{{style.dark_rules('.plot')}}}"
+        colours = style.dark_rules()
     return html.write(document, drawn, colours)

@@ -20,10 +20,7 @@ def build(results):
     sections += [step_section(results, step) for step in results.steps]
     sections += [problem_section(results), absent_section(results)]
     sections += [
-        Section("servers", "The servers", [
-            Paragraph("Before the runs each server was asked, and its answer compared with the "
-                      "right one. What else was seen of it is a trait, not a fault."),
-            machine.server_table(results)]),
+        Section("servers", "The servers", server_blocks(results)),
         Section("runs", "Every single run", [
             Paragraph("Also in `results.csv` and `results.json`; what the load generators printed "
                       "is in `raw/`."),
@@ -78,26 +75,28 @@ def without(argv, step):
 
 
 def outcome(results):
-    """The answer in a sentence for each step."""
-    said = []
+    """The answer in a sentence: who is first on each step."""
+    said = {}
     for step in results.steps:
-        ranked = [(rank, line) for rank, line in results.ranked(step) if rank]
-        if not ranked:
-            said.append(f"No server has a figure on {step['id']}")
-            continue
-        metric = primary(step)
-        first = [line for rank, line in ranked if rank == 1]
-        names = [text.bare(line.entrant["title"]) for line in first]
-        if len(names) > NAMED:
-            names[NAMED:] = [f"{len(names) - NAMED} others"]
-        best = first[0]
-        bound = text.AT_LEAST if metric == "rps" and best.client_bound else ""
-        value = bound + METRICS[metric].show(best.median(metric))
-        tie = ", not to be told apart" if len(first) > 1 else ""
         where = f" on {step['id']}" if len(results.steps) > 1 else ""
-        said.append(f"First{where}{tie}: {text.and_list(names)} "
-                    f"({METRICS[metric].title}: {value})")
-    return [Paragraph(". ".join(said) + ".", "result")]
+        said.setdefault(METRICS[primary(step)].title, []).append(best(results, step) + where)
+    return [Paragraph(" ".join(f"First by {title}: {'; '.join(found)}."
+                               for title, found in said.items()), "result")]
+
+
+def best(results, step):
+    """Who shares the first place, and with which figure."""
+    metric = primary(step)
+    first = [line for rank, line in results.ranked(step) if rank == 1]
+    if not first:
+        return "no server has a figure"
+    names = [text.bare(line.entrant["title"]) for line in first]
+    if len(names) > NAMED:
+        names[NAMED:] = [f"{len(names) - NAMED} others"]
+    bound = text.AT_LEAST if metric == "rps" and first[0].client_bound else ""
+    tie = ", which can't be told apart" if len(first) > 1 else ""
+    return (f"{text.and_list(names)}{tie} ({bound}"
+            f"{METRICS[metric].show(first[0].median(metric))})")
 
 
 def cautions(results):
@@ -154,8 +153,8 @@ def step_plots(results, step):
                   "can't be told from the baseline, or only that they are the same.",
                   f"{title}: ratio to the baseline"),
              Plot(f"cpu-{step['id']}",
-                  "CPU time that a request costs on the server's side (dark) and the client's "
-                  "(light). A bar with a break is cut; its figure is printed.",
+                  "CPU time that a request costs on the server's side (left) and the client's "
+                  "(right). A bar with a break is cut; its figure is printed.",
                   "CPU time per request, server and client"),
              Plot(f"latency-{step['id']}",
                   "Latency at each percentile, one panel per server, all others in grey; each step "
@@ -165,6 +164,13 @@ def step_plots(results, step):
         first.append(Plot("ladder", "Requests per second on each step, one panel per server, all "
                           "others in grey.", "Requests per second on each step, per server"))
     return first
+
+
+def server_blocks(results):
+    traits = machine.trait_table(results)
+    said = Paragraph("Before the runs each server was asked, and its answer compared with the "
+                     "right one. What else was seen of it is a trait, not a fault.")
+    return [machine.server_table(results)] + ([said, traits] if traits.rows else [])
 
 
 def problem_section(results):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What surrounds the figures: the machine, the servers' traits, how to do it again, and doubts."""
 
+import re
 import statistics
 
 from hellobench.report import text
@@ -9,13 +10,18 @@ from hellobench.report.ours import ENTRANT
 from hellobench.report.results import primary
 
 LABELS = {
-    "kernel": "kernel", "cpu": "processor", "ncpu": "processors", "memory": "memory",
-    "virt": "virtual machine", "governor": "frequency governor", "os": "operating system",
-    "sysctl": "kernel setting", "limits": "limit", "versions": "version",
+    "cpu": "processor", "ncpu": "processors", "usable_cpus": "of them usable here",
+    "memory_kb": "memory, kB", "governor": "frequency governor", "smt": "two threads per core",
+    "cgroup_method": "CPU time is counted by", "before": "before the run:",
+    "sysctl": "kernel setting", "limits": "limit", "versions": "version of",
 }
 TRAITS = {
-    "keepalive_11": "keeps connections (HTTP/1.1)", "honours_close": "obeys Connection: close",
-    "framing": "body ends by", "content_type": "content type", "server": "says it is",
+    "keepalive_11": "keeps connections", "honours_close": "obeys Connection: close",
+    "http10_closes": "closes after HTTP/1.0", "http10_keepalive": "keeps HTTP/1.0 if asked",
+    "head_without_body": "HEAD has no body", "any_path": "answers any path",
+    "pipelined": "answers pipelined requests", "split_requests": "takes requests in pieces",
+    "header_8k": "takes a field of 8 KB", "date": "Date moves on", "ipv4": "IPv4", "ipv6": "IPv6",
+    "framing": "body ends by", "content_type": "content type", "server": "calls itself",
 }
 
 
@@ -36,7 +42,8 @@ def reproduce(results):
             Commands([" ".join(words)]),
             Paragraph("To write this report anew from the stored runs, without measuring:"),
             Commands(["scripts/bench report FOLDER"])]
-    added = sorted({" ".join(step["added"]) for step in results.steps if step.get("added")})
+    added = sorted({re.sub(r"\{\w+\}/", "", " ".join(step["added"]))
+                    for step in results.steps if step.get("added")})
     if added:
         said.append(Paragraph("Added to the commands to get more output, without a change in what "
                               f"is sent: {text.and_list(text.code(words) for words in added)}."))
@@ -45,7 +52,7 @@ def reproduce(results):
 
 def environment_table(results):
     rows = [Row([Fig(label), Fig(value)]) for label, value in flat(results.env)]
-    return Table("environment", [Column("", left=True), Column("", left=True)], rows,
+    return Table("environment", [Column("what", left=True), Column("value", left=True)], rows,
                  sortable=False)
 
 
@@ -53,37 +60,46 @@ def flat(data, path=""):
     """[(label, text)] of nested JSON."""
     out = []
     for key, value in data.items():
-        label = f"{path} {key}".strip() if path else LABELS.get(key, key)
+        label = f"{path} {key}" if path else LABELS.get(key, key.replace("_", " "))
         if isinstance(value, dict):
             out += flat(value, label)
         elif isinstance(value, list):
             out.append((label, ", ".join(map(str, value))))
         else:
-            out.append((label, text.DASH if value is None else str(value)))
+            out.append((label, yes_no(value)))
     return out
 
 
 def server_table(results):
-    """Who the servers are: versions, how they use processors, what verification saw."""
-    verified = {entry["id"]: results.verify.get(entry["id"]) or {} for entry in results.entrants}
-    known = [name for name in TRAITS if any(name in (found.get("traits") or {})
-                                            for found in verified.values())]
+    """Who the servers are: versions, how they use processors, the size of their answers."""
     columns = [ENTRANT, Column("kind", left=True), Column("version", left=True),
                Column("workers", left=True), Column("access log", left=True),
-               *(Column(TRAITS[name], left=True) for name in known),
-               Column("bytes, kept connection"), Column("bytes, HTTP/1.0")]
+               Column("bytes of an answer, kept connection"), Column("of one to HTTP/1.0")]
     rows = []
     for entry in results.entrants:
-        found = verified[entry["id"]]
-        traits = found.get("traits") or {}
-        figs = [Fig(entry["title"], sort=entry["title"].lower(), look="strong")]
+        found = results.verify.get(entry["id"]) or {}
+        figs = [title_fig(entry)]
         figs += [Fig(str(entry.get(name) or text.DASH)) for name in ("kind", "version", "workers")]
         figs += [Fig("yes" if entry.get("access_log") else "no")]
-        figs += [Fig(yes_no(traits.get(name))) for name in known]
         figs += [Fig(text.integer(found.get(name)), sort=found.get(name))
                  for name in ("response_bytes_keepalive", "response_bytes_close")]
         rows.append(Row(figs))
-    return Table("servers", columns, rows)
+    return Table("versions", columns, rows)
+
+
+def trait_table(results):
+    """What verification saw of those that it reached."""
+    traits = [(entry, found["traits"]) for entry in results.entrants
+              if (found := results.verify.get(entry["id"])) and found.get("traits")]
+    known = [name for name in TRAITS if any(name in seen for _, seen in traits)]
+    columns = [ENTRANT, *(Column(TRAITS[name], left=True) for name in known)]
+    rows = [Row([title_fig(entry), *(Fig(yes_no(seen.get(name)), sort=yes_no(seen.get(name)))
+                                     for name in known)]) for entry, seen in traits]
+    return Table("traits", columns, rows)
+
+
+def title_fig(entry):
+    return Fig(entry["title"], sort=entry["title"].lower(), look="strong")
 
 
 def yes_no(value):

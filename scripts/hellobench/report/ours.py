@@ -3,10 +3,9 @@
 
 import urllib.parse
 
-from hellobench import model
 from hellobench.report import text
 from hellobench.report.document import Column, Fig, Folded, Row, Table
-from hellobench.report.results import METRICS, codes, primary
+from hellobench.report.results import METRICS, codes, meaning, primary
 
 ENTRANT = Column("server", left=True)
 DECISIONS = {  # of stats.compare, as said of a rate and of a cost
@@ -162,25 +161,32 @@ def answer_table(results, step):
 
 
 def problem_table(results):
-    """Each problem of each entrant once, with how often it was met and what was seen first."""
+    """Each problem once, with how often it was met and what was seen first.
+
+    What took a figure away is said of each server alone, a mark of all that have it together.
+    """
     columns = [ENTRANT, Column("step", left=True), Column("runs"), Column("problem", left=True),
-               Column("what it means", left=True), Column("what was seen", left=True)]
+               Column("what it means", left=True), Column("what was seen first", left=True)]
     rows = []
     for step in results.steps:
-        for line in results.lines(step):
-            for code in codes(line.cells):
-                rows.append(problem_row(line, code))
+        lines = results.lines(step)
+        rows += [problem_row([line], step, code) for line in lines
+                 for code in codes(line.cells, fatal=True)]
+        marks = codes([cell for line in lines for cell in line.cells], fatal=False)
+        rows += [problem_row([line for line in lines if code in codes(line.cells)], step, code)
+                 for code in marks]
     return Table("problems", columns, rows)
 
 
-def problem_row(line, code):
-    cells = [cell for cell in line.cells if any(p.code == code for p in cell.problems)]
-    seen = next(p for p in cells[0].problems if p.code == code)
-    meaning = model.PROBLEMS[code][1] + (": no figure" if seen.fatal else ": a mark only")
-    return Row([Fig(line.entrant["title"], sort=line.entrant["title"].lower()),
-                Fig(line.step["id"], sort=line.step["id"]),
-                Fig(f"{len(cells)} of {line.planned}", sort=len(cells), href=raw_link(cells[0])),
-                Fig(code, sort=code, look="bad" if seen.fatal else "dim"), Fig(meaning),
+def problem_row(lines, step, code):
+    cells = [cell for line in lines for cell in line.cells if code in codes([cell])]
+    seen = next(problem for problem in cells[0].problems if problem.code == code)
+    name = lines[0].entrant["title"] if len(lines) == 1 else f"{len(lines)} servers"
+    planned = sum(line.planned for line in lines)
+    means = meaning(code) + (": no figure" if seen.fatal else ": a mark only")
+    return Row([Fig(name, sort=name.lower()), Fig(step["id"], sort=step["id"]),
+                Fig(f"{len(cells)} of {planned}", sort=len(cells), href=raw_link(cells[0])),
+                Fig(code, sort=code, look="bad" if seen.fatal else "dim"), Fig(means),
                 Fig(seen.text)])
 
 

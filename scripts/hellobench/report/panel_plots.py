@@ -7,10 +7,13 @@ same two scales.
 
 import math
 
+from matplotlib.ticker import NullLocator
+
 from hellobench.report import style, text
-from hellobench.report.results import codes
+from hellobench.report.results import codes, primary
 
 COLUMNS = 5
+MIN_WIDTH = 8.6
 PANEL_WIDTH, PANEL_HEIGHT = 1.72, 1.28
 HEAD, FOOT, LEFT, GAP_X, GAP_Y = 0.86, 0.46, 0.72, 0.16, 0.36
 PERCENTILES = (("p50", 50), ("p75", 75), ("p90", 90), ("p95", 95), ("p99", 99), ("p99_9", 99.9))
@@ -32,8 +35,8 @@ def latency(results, step):
     ends = {name: f"p99 {text.duration(curve[99])}" for name, curve in curves.items()
             if 99 in curve}
     return panels(results, lines, points, title,
-                  f"time within which so many percent of the requests were answered, {loop}", labels,
-                  ends, lambda value, _: plain(text.duration(value)))
+                  f"time within which so many percent of the requests were answered, {loop}",
+                  labels, ends, lambda value, _: plain(text.duration(value)))
 
 
 def plain(shown):
@@ -76,10 +79,12 @@ def merged(histograms):
 
 
 def ladder(results):
-    """Requests per second on each step; None without two steps that have figures."""
+    """Requests per second on each step; None without two steps that can be compared."""
     steps = [step for step in results.steps
              if any(line.values("rps") for line in results.lines(step))]
-    if len(steps) < 2:
+    # Rates of different tools, or rates that were asked for, make no line.
+    if len(steps) < 2 or len({primary(step) for step in steps}
+                             | {step["argv"][0] for step in steps}) > 2:
         return None
     lines = [line for _, line in results.ranked(steps[-1])]
     points, ends = {}, {}
@@ -91,7 +96,8 @@ def ladder(results):
             ends[line.id] = text.number(points[line.id][-1][1]) + " r/s"
     labels = [(place, step["id"].replace("-", "\n")) for place, step in enumerate(steps)]
     return panels(results, lines, {name: known for name, known in points.items() if known},
-                  "Requests per second on each step", "median of the runs, logarithmic scale", labels, ends,
+                  "Requests per second on each step", "median of the runs, logarithmic scale",
+                  labels, ends,
                   lambda value, _: text.integer(value))
 
 
@@ -99,7 +105,8 @@ def panels(results, lines, points, title, about, labels, ends, show):
     """A figure of panels on common scales. `labels`: (place, text) of the x axis."""
     columns = min(COLUMNS, len(lines))
     rows = -(-len(lines) // columns)
-    width = max(LEFT + columns * (PANEL_WIDTH + GAP_X), 4.5)
+    across = max(PANEL_WIDTH, (MIN_WIDTH - LEFT) / columns - GAP_X)
+    width = LEFT + columns * (across + GAP_X)
     height = HEAD + rows * (PANEL_HEIGHT + GAP_Y) + FOOT
     figure = style.new_figure(width, height)
     style.heading(figure, title, about + "; thin line: the baseline, grey: all servers")
@@ -108,9 +115,9 @@ def panels(results, lines, points, title, about, labels, ends, show):
     for index, line in enumerate(lines):
         row, column = divmod(index, columns)
         axes = figure.add_axes((
-            (LEFT + column * (PANEL_WIDTH + GAP_X)) / width,
+            (LEFT + column * (across + GAP_X)) / width,
             1 - (HEAD + row * (PANEL_HEIGHT + GAP_Y) + PANEL_HEIGHT) / height,
-            PANEL_WIDTH / width, PANEL_HEIGHT / height))
+            across / width, PANEL_HEIGHT / height))
         scales(axes, labels, values, show)
         axes.tick_params(labelleft=column == 0, labelbottom=index + columns >= len(lines))
         panel(axes, line, points, band, results.baseline, ends)
@@ -119,11 +126,13 @@ def panels(results, lines, points, title, about, labels, ends, show):
 
 def scales(axes, labels, values, show):
     axes.set_yscale("log")
-    axes.set_ylim(min(values) / 1.5, max(values) * 2.2)
+    low, high = min(values) / 1.5, max(values) * 2.2
+    axes.set_ylim(low, high)
+    axes.set_yticks(style.log_ticks(low, high))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlim(labels[0][0] - 0.15, labels[-1][0] + 0.15)
     axes.set_xticks([place for place, _ in labels], [words for _, words in labels])
     axes.yaxis.set_major_formatter(show)
-    axes.yaxis.set_minor_formatter(lambda value, _: "")
     axes.tick_params(axis="y", which="both", length=0, colors=style.MUTED,
                      labelsize=style.SIZE - 1.5)
     axes.grid(axis="y")

@@ -8,6 +8,7 @@ became of it: measured, failed, not installed or not run.
 import dataclasses
 import json
 import pathlib
+import re
 import typing
 
 from hellobench import journal, model, plan, stats
@@ -128,7 +129,7 @@ class Line:
             return f"not installed: {self.entrant.get('reason') or 'the reason is not known'}"
         if self.state == "failed":
             return "no valid run: " + ", ".join(
-                f"{code} ({model.PROBLEMS[code][1]})" for code in codes(self.cells, fatal=True))
+                f"{code} ({meaning(code)})" for code in codes(self.cells, fatal=True))
         return "not run: the benchmark was broken off before" if self.state == "not run" else ""
 
     @property
@@ -146,6 +147,11 @@ class Line:
             return "".join(counts)
         return ", ".join(f"{word} {count} of {len(self.valid)}"
                          for word, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def meaning(code):
+    """What a problem means, without the number of the invariant."""
+    return re.sub(r"^I\d: ", "", model.PROBLEMS[code][1])
 
 
 def codes(cells, fatal=None):

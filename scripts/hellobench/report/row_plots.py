@@ -164,8 +164,7 @@ def ratio_scale(axes, low, high):
         return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.15, high * 1.15)
-    ticks = [step * 10 ** power for power in range(-4, 5) for step in (1, 2, 5)
-             if low / 1.15 <= step * 10 ** power <= high * 1.15]
+    ticks = style.log_ticks(low / 1.15, high * 1.15)
     axes.set_xticks(ticks, [f"{tick:g}{text.TIMES}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("ratio, logarithmic scale")
@@ -181,7 +180,7 @@ def cpu(results, step):
              for line in lines]
     limit = cut(sum(pair) for pair in parts)
     figure, axes = rows_figure(lines, name_of("CPU time per request", step),
-                               "dark: the server, light: the load generator; as figures server + client", 1.85,
+                               "left part: the server; right part: the load generator", 1.85,
                                results.baseline)
     for row, (line, (server, client)) in enumerate(zip(lines, parts)):
         colour = style.ACCENT if line.id == results.baseline else style.INK

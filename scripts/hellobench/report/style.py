@@ -6,6 +6,7 @@ drawn without a window, and the same results give the same SVG byte for byte.
 """
 
 import io
+import math
 import re
 
 import matplotlib
@@ -57,19 +58,30 @@ def short(name, limit=MAX_NAME):
     return name if len(name) <= limit else name[:limit - 1] + "\u2026"
 
 
+def log_ticks(low, high):
+    """1, 10, 100, ... between both; 1, 2, 5, 10, ... where that would be too few."""
+    steps = (1,) if high / low > 100 else (1, 2, 5)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0 ** power for power in powers for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
 def svg(figure):
     """The figure as SVG text, with its colours for dark mode."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", out.getvalue(), flags=re.DOTALL)
-    rules = "@media (prefers-color-scheme: dark){" + dark_rules("svg") + "}"
-    return text.replace("<defs>", f"<style>{rules}</style>\n <defs>", 1)
+    return text.replace("<defs>", f"<style>{dark_rules()}</style>\n <defs>", 1)
 
 
-def dark_rules(scope):
-    """CSS that gives every colour of a plot its dark twin."""
-    return "".join(f'{scope} [style*="{kind}: {light}"]{{{kind}:{dark}!important}}'
-                   for light, dark in DARK.items() for kind in ("fill", "stroke"))
+def dark_rules():
+    """CSS that gives every colour of a plot its dark twin.
+
+    Not "svg [style...]": marks are used from afar, and there they have no svg around them.
+    """
+    rules = "".join(f'[style*="{kind}: {light}"]{{{kind}:{dark}!important}}'
+                    for light, dark in DARK.items() for kind in ("fill", "stroke"))
+    return "@media (prefers-color-scheme: dark){" + rules + "}"
 
 
 def png(figure):

@@ -69,6 +69,7 @@ figcaption{margin-top:.4rem;color:var(--muted);font-size:.86rem;max-width:46rem}
 .plot{display:block;width:100%;max-width:calc(1.45*var(--w));min-width:calc(1.05*var(--w));
 height:auto}
 .plot text{font-family:inherit!important}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 details{margin:.6rem 0}
 summary{cursor:pointer;padding:.3rem 0}
 @media (max-width:40rem){body{padding:1.5rem 1rem 4rem}th,td{padding:.4rem .5rem}
