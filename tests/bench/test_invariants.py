@@ -78,6 +78,7 @@ class Sizes(unittest.TestCase):
         self.assertEqual(ab(12001, 12, 1000), (None, ["WRONG_SIZE"]))
         self.assertEqual(ab(11999, 12, 1000), (None, ["WRONG_SIZE"]))
         self.assertEqual(ab(13000, 13, 1000), (None, ["WRONG_SIZE"]))
+        self.assertEqual(ab(12000, 13, 1000), (None, ["WRONG_SIZE"]))
         # ab -t also counts the bytes of answers that came after its time was up.
         self.assertEqual(ab(12048, 12, None), (1000, []))
         self.assertEqual(ab(12048 + 1200, 12, None), (None, ["WRONG_SIZE"]))

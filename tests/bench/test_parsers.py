@@ -43,12 +43,20 @@ class Captures(unittest.TestCase):
             files = captures.side_files(name)
             for length in range(len(whole)):
                 parsed = parsers.parse(capture["tool"], whole[:length], side_files=files)
+                self.assertEqual(parsed.complete, "BAD_OUTPUT" not in codes(parsed), (name, length))
                 if not parsed.complete:
-                    self.assertIn("BAD_OUTPUT", codes(parsed), (name, length))
                     continue
                 seen = figures(parsed)
                 for figure in _FIGURES:
                     self.assert_same(seen[figure], expected[figure], (name, length, figure))
+
+    def test_a_result_that_lost_its_last_line_is_not_whole(self):
+        for name in ("ab_ok", "wrk_ok", "wrk2_rate", "h2load_ok", "h2load_170",
+                     "bombardier_text"):
+            with self.subTest(capture=name):
+                lines = captures.stdout(name).splitlines(keepends=True)
+                parsed = parsers.parse(captures.CAPTURES[name]["tool"], b"".join(lines[:-1]))
+                self.assertEqual(codes(parsed), ["BAD_OUTPUT"])
 
     def assert_same(self, seen, expected, where):
         # wrk's text, cut before the JSON line, is whole and less exact.
