@@ -83,7 +83,7 @@ def listeners(port):
 
 
 def descriptors(folder):
-    """What the descriptors of the process in this folder of /proc refer to, as far as we may see."""
+    """What the descriptors of the process in this folder of /proc refer to, as far as we see."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder / "fd"):
             with contextlib.suppress(OSError):
