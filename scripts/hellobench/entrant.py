@@ -69,6 +69,7 @@ class Entrant:
     access_log: bool
     workers: str
     single_threaded: bool
+    keepalive: bool  # False: it is known to close every connection
     needs: list[entrant_file.Need]
     install: entrant_file.Install | None
     version: entrant_file.Version | None

@@ -42,6 +42,7 @@ PROBLEMS = {
     "HUNG": (Severity.FATAL, "I6: for more than a second no request was answered"),
     "TIMEOUT_DISTORTED": (Severity.FATAL, "I7: requests ran into the client's time limit"),
     "TOO_SHORT": (Severity.WARNING, "I8: too short to say much"),
+    "CLOSES": (Severity.WARNING, "it closes every connection: each request pays for a new one"),
     "FEWER_CONNECTIONS": (Severity.FATAL, "I9: fewer connections than asked for"),
     "KEEPALIVE_MISMATCH": (Severity.FATAL, "connections were kept, or not kept, against the plan"),
     "RATE_MISSED": (Severity.FATAL, "the offered rate was not reached"),
