@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""What there is: entrants, profiles and tools; and what a run would do, command by command."""
+
+import json
+import shlex
+
+import rich.box
+import rich.console
+import rich.table
+
+from hellobench import doctor, runner
+from hellobench import profile as profiles
+
+TOOL_PACKAGES = {"ab": "apache2-utils", "hey": "hey", "wrk": "wrk", "h2load": "nghttp2-client"}
+
+
+def show(what, as_json, entrants, all_profiles):
+    """Prints the lists called `what`, or all of them."""
+    lists = {"entrants": entrant_rows(entrants), "profiles": profile_rows(all_profiles),
+             "tools": tool_rows()}
+    wanted = {name: rows for name, rows in lists.items() if what in (None, name)}
+    if as_json:
+        print(json.dumps(wanted, indent=1))
+        return
+    console = rich.console.Console()
+    for name, rows in wanted.items():
+        table = rich.table.Table(title=name, title_justify="left", box=rich.box.SIMPLE)
+        for column in rows[0]:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*("" if value is None else rich.markup.escape(str(value))
+                            for value in row.values()))
+        console.print(table)
+
+
+def entrant_rows(entrants):
+    rows = []
+    for each in entrants.values():
+        status = each.status()
+        rows.append({"id": each.id, "title": each.title, "language": each.language,
+                     "version": status.version if status.installed else "not installed",
+                     "why not": None if status.installed else status.reason,
+                     "what helps": None if status.installed else status.cure})
+    return rows
+
+
+def profile_rows(all_profiles):
+    return [{"id": each.id, "title": each.title, "repeats": each.blocks,
+             "commands": "\n".join(" ".join(step.argv) for step in each.steps) or "none"}
+            for each in all_profiles.values()]
+
+
+def tool_rows():
+    rows = []
+    versions = doctor.Machine.tool_versions()
+    for tool, package in TOOL_PACKAGES.items():
+        version = versions[tool]
+        rows.append({"tool": tool, "version": version or "not installed",
+                     "what helps": None if version else f"apt-get install {package}"})
+    return rows
+
+
+def show_commands(plan, profile, entrants):
+    """Prints every command line of a run, the server's and the client's."""
+    cells = len(plan.cells)
+    print(f"# {profile.id}: {cells} cells in {plan.blocks} blocks; server on processors "
+          f"{plan.server_cpus}, client on {plan.client_cpus}")
+    port = profile.port or "PORT"
+    words = {"url": f"http://{profile.host}:{port}/", "port": port, "package": runner.PACKAGE,
+             "step_dir": "RAW", "client_threads": len(plan.client_cpus)}
+    for entry, entrant in zip(plan.entrants, entrants):
+        if not entry["installed"]:
+            print(f"# {entry['id']}: not installed: {entry['reason']}; {entry['cure']}")
+        elif hasattr(entrant, "launch"):
+            for process in entrant.processes:
+                argv = entrant.fill(process.argv, host="127.0.0.1", port=str(port), run="RUN",
+                                    cores=str(len(plan.server_cpus)), body=profile.body,
+                                    cpus=",".join(map(str, plan.server_cpus)))
+                print(f"{entry['id']}: {shlex.join(argv)}")
+    for step in profile.steps:
+        if step.argv:
+            print(f"client {step.id}: {' '.join(profiles.client_argv(step, words))}")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""One entrant's server, started, verified and ready to be measured; or one that the user started.
+
+Whatever goes wrong on the way is a Refused with the problem's code: such a server gets no number.
+"""
+
+import contextlib
+import pathlib
+import socket
+import tempfile
+import time
+
+from hellobench import attach, group, network, verify
+from hellobench.model import Problem
+
+NOFILE = 65536
+
+
+class Refused(Exception):
+    def __init__(self, problems):
+        super().__init__("; ".join(problem.text for problem in problems))
+        self.problems = problems
+
+
+class Server:
+    """`group` has the processes, `verification` what a client sees; ended by stop()."""
+
+    def __init__(self, profile, cpus, logs):
+        self.profile, self.cpus, self.logs = profile, cpus, logs
+        self.host, self.port = profile.host, profile.port
+        self.group = self.verification = self.start_ms = None
+        self.single_threaded, self.keepalive = False, True
+        self._stop_signal = "TERM"
+        self._pids = []
+        self._cleanup = contextlib.ExitStack()
+
+    def start(self, entrant, full=False):
+        """Starts and verifies it, by all the checks if `full`. Raises Refused; nothing is left
+        running then."""
+        try:
+            self._start(entrant)
+            self._verify(full)
+        except BaseException:
+            self.stop()
+            raise
+
+    def attach(self, attached, full=False):
+        self.host, self.port = attached.host, attached.port
+        self.group = attach.AttachedGroup(attached.pid)
+        self._verify(full)
+
+    def _start(self, entrant):
+        self.single_threaded, self.keepalive = entrant.single_threaded, entrant.keepalive
+        self.port = self.port or free_port()
+        owners = network.listeners(self.port)
+        if owners:
+            who = ", ".join(f"{name} (pid {pid})" for pid, name in owners)
+            raise Refused([Problem("PORT_BUSY", f"port {self.port} is served by {who}; "
+                                   "stop it, or name another by --port")])
+        run_folder = pathlib.Path(self._cleanup.enter_context(
+            tempfile.TemporaryDirectory(prefix="hellobench-", ignore_cleanup_errors=True)))
+        run_folder.chmod(0o755)  # Servers may drop to another user.
+        launch = entrant.launch(host="127.0.0.1", port=self.port, cores=len(self.cpus),
+                                cpus=self.cpus, body=self.profile.body, run_folder=run_folder)
+        self._stop_signal = launch.stop_signal
+        self.group = self._cleanup.enter_context(
+            group.Group(f"server-{entrant.id}", cpus=self.cpus, nofile=NOFILE))
+        began = time.monotonic()
+        try:
+            for process in launch.processes:
+                self._pids.append(self.group.start(
+                    process.argv, process.env, process.cwd, self.logs.with_suffix(".server.out"),
+                    self.logs.with_suffix(".server.err"), process.user))
+            polling = time.monotonic()
+            ready_s = verify.wait_ready("127.0.0.1", self.port, self.profile.body, launch.ready,
+                                        self.alive)
+        except (OSError, group.StartError) as error:
+            raise Refused([Problem("START_FAILED", str(error))]) from error
+        except verify.NotReady as error:
+            code = error.problem.code
+            raise Refused([Problem(code, f"{error}{self._last_words()}")]) from error
+        self.start_ms = (polling - began + ready_s) * 1000
+
+    def _verify(self, full):
+        self.verification = verify.verify(self.host, self.port, self.profile.body, full)
+        if not self.verification.ok:
+            raise Refused(self.verification.problems)
+
+    def alive(self):
+        """Whether all processes that were started still run."""
+        if isinstance(self.group, attach.AttachedGroup):
+            return self.group.alive()
+        return bool(self._pids) and all(self.group.poll(pid) is None for pid in self._pids)
+
+    def response_bytes(self, keepalive):
+        """Octets of one response, head and content, as verified."""
+        if keepalive:
+            return self.verification.response_bytes_keepalive
+        return self.verification.response_bytes_close
+
+    def stop(self):
+        if self.group is not None and not isinstance(self.group, attach.AttachedGroup):
+            self.group.stop(self._stop_signal)
+        self._cleanup.close()
+
+    def _last_words(self):
+        path = self.logs.with_suffix(".server.err")
+        with contextlib.suppress(OSError):
+            lines = path.read_text("utf-8", "replace").strip().splitlines()
+            if lines:
+                return f"; its last line: {lines[-1][:200]}"
+        return ""
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
