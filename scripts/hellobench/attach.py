@@ -39,6 +39,7 @@ class Attached:
     variant: str = "as the user started it"
     workers: str = "unknown"
     single_threaded: bool = False
+    keepalive: bool = True
     access_log: bool | None = None
 
     def status(self):

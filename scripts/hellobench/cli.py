@@ -181,7 +181,7 @@ def measure(folder, plan, profile, entrants, ui_kind, cells):
     ui = uis.make(ui_kind, sys.stdout)
     status = 0
     with journals.Journal(folder / journals.FILE) as journal:
-        ui.start(plan)
+        ui.start(plan, cells)
         try:
             runner.Runner(plan, profile, {each.id: each for each in entrants}, folder, journal,
                           ui).run(cells)

@@ -28,7 +28,7 @@ KEPT_VARIABLES = ("HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_
                   "DOTNET_ROOT")
 # Where Debian has servers; only root's PATH holds it.
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
-STAMP = ".installed"
+STAMP, FAILURE = ".installed", ".failed"
 # What a configuration file or a shell could read as more than text.
 BODY = re.compile(r"[ -~]+")
 BODY_EXCLUDED = "\"'\\$`{}<>"
@@ -69,6 +69,7 @@ class Entrant:
     access_log: bool
     workers: str
     single_threaded: bool
+    keepalive: bool  # False: it is known to close every connection
     needs: list[entrant_file.Need]
     install: entrant_file.Install | None
     version: entrant_file.Version | None
@@ -120,8 +121,10 @@ class Entrant:
             return Status(False, reason=reason, cure=self.cure(need))
         if self.install:
             command = f"scripts/bench install {self.id}"
-            if not self.artefact.exists():
-                return Status(False, reason="not installed yet", cure=command)
+            if not self.artefact.exists() or self.stamp() is None:
+                failure = file_text(self.build / FAILURE)
+                reason = f"installing it failed: {failure}" if failure else "not installed yet"
+                return Status(False, reason=reason, cure=command)
             if self.stamp() != self.stamp_of_source():
                 return Status(False, reason="its source has changed since it was installed",
                               cure=command)
@@ -163,14 +166,16 @@ class Entrant:
         else:
             text = file_text(self.fill(self.version.file))
         found = re.search(self.version.pattern, text)
-        return found[1] if found else None
+        groups = [group for group in found.groups() if group] if found else []
+        return ", ".join(" ".join(group.split()) for group in groups) or None
 
     def launch(self, host, port, cores, cpus, body, run_folder):
         """What to start for a server on host:port; writes its configuration into `run_folder`."""
         if not BODY.fullmatch(body) or any(character in body for character in BODY_EXCLUDED):
             raise UsageError(f"body {body!r}: use printable ASCII without any of {BODY_EXCLUDED}")
         run = pathlib.Path(run_folder).resolve()
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        # As nginx takes it, whose [::] would be without IPv4.
+        address = f"*:{port}" if host == "::" else f"{host}:{port}"
         words = {"port": str(port), "host": host, "address": address, "cores": str(cores),
                  "cpus": ",".join(map(str, cpus)), "body": body, "run": str(run)}
         run.mkdir(parents=True, exist_ok=True)

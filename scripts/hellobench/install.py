@@ -21,7 +21,11 @@ LAST_LINES = 15
 
 
 class Failed(Exception):
-    """What could not be done, with its cause and cure."""
+    """What could not be done, with its cause and cure; `brief` is that in one line."""
+
+    def __init__(self, text, brief=None):
+        super().__init__(text)
+        self.brief = brief or text
 
 
 def install(entrant, dry_run, out):
@@ -101,11 +105,17 @@ def build(entrant, dry_run, say):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     env = os.environ | {"PATH": entrants.search_path()} | entrant.fill(entrant.install.env)
-    for step in entrant.steps:
-        run(step, log_path(entrant), say, cwd=entrant.build, env=env)
-    if not entrant.artefact.exists():
-        raise Failed(f"all steps were done, but there is no {entrant.artefact}; "
-                     f"see {log_path(entrant)}")
+    failure = entrant.build / entrants.FAILURE
+    try:
+        for step in entrant.steps:
+            run(step, log_path(entrant), say, cwd=entrant.build, env=env)
+        if not entrant.artefact.exists():
+            raise Failed(f"all steps were done, but there is no {entrant.artefact}; "
+                         f"see {log_path(entrant)}")
+    except Failed as failed:
+        failure.write_text(failed.brief, "utf-8")  # For the reason that `list` shows.
+        raise
+    failure.unlink(missing_ok=True)
     (entrant.build / entrants.STAMP).write_text(entrant.stamp_of_source(), "ascii")
 
 
@@ -129,8 +139,10 @@ def run(argv, log, say, cwd=None, env=None):
         print(f"$ {shlex.join(argv)}", file=file, flush=True)
         status = follow(start(argv, cwd, env), file, last)
     if status:
-        raise Failed("\n".join([f"not installed: {shlex.join(argv)} ended with status {status}:",
-                                *last, f"    (all of it: {log})"]))
+        what = f"{shlex.join(argv)} ended with status {status}"
+        brief = "; ".join([line.strip() for line in last if line.strip()][-2:]) or "without a word"
+        raise Failed("\n".join([f"not installed: {what}:", *last, f"    (all of it: {log})"]),
+                     f"{what}: {brief}")
 
 
 def start(argv, cwd, env):
@@ -140,7 +152,7 @@ def start(argv, cwd, env):
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 errors="replace", start_new_session=argv[0] != "sudo")
     except OSError as error:
-        raise Failed(f"not installed: {argv[0]} can't be started: {error}") from error
+        raise Failed(f"{argv[0]} can't be started: {error}") from error
 
 
 def follow(process, file, last):
@@ -148,9 +160,10 @@ def follow(process, file, last):
     limit = threading.Timer(STEP_LIMIT_S, end, (process,))
     limit.start()
     try:
-        for line in process.stdout:
-            file.write(line)
-            last.append("    " + line.rstrip())
+        with process.stdout:
+            for line in process.stdout:
+                file.write(line)
+                last.append("    " + line.rstrip())
         return process.wait()
     except BaseException:
         end(process)

@@ -34,8 +34,8 @@ CGROUP_ROOTS = {
     "cgroup1": ("/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct"),
 }
 ENDING_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-# Whatever the harness ignores, a server or a load generator must not.
-DEFAULT_SIGNALS = (*ENDING_SIGNALS, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+# A process inherits what is ignored. (What we handle is the default's again for it.)
+RESET_SIGNALS = (signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -254,7 +254,7 @@ class Keeper:
             os.sched_setaffinity(0, self.cpus or os.sched_getaffinity(0))
             doing = f"cannot change to the folder {cwd}"
             os.chdir(cwd or ".")
-            for number in DEFAULT_SIGNALS:
+            for number in RESET_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             doing = "cannot enter the cgroup"

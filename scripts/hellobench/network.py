@@ -83,11 +83,11 @@ def listeners(port):
 
 
 def descriptors(folder):
-    """What the descriptors of the process in this folder of /proc refer to, as far as we may see."""
+    """What the descriptors of the process in this folder of /proc refer to, as far as we see."""
     with contextlib.suppress(OSError):
-        for entry in os.scandir(folder / "fd"):
+        for name in os.listdir(folder / "fd"):
             with contextlib.suppress(OSError):
-                yield os.readlink(entry.path)
+                yield os.readlink(folder / "fd" / name)
 
 
 def count(states, local_port=0):

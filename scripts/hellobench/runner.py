@@ -164,6 +164,9 @@ class Runner:
     def _judge(self, step, cell, parsed, status, was_cut, watch):
         """Fills in the cell from all that was seen; returns the count of good answers or None."""
         keepalive = self.profile.keepalive if step.keepalive is None else step.keepalive
+        if keepalive and not self._server.keepalive:
+            keepalive = False
+            cell.problems.append(Problem("CLOSES", "known of this entrant"))
         sampled = watch.stop(None)
         cell.cpu, cell.memory, cell.network, cell.noise = sampled
         asked = None if was_cut else parsers.expected_requests(cell.argv)

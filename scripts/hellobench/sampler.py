@@ -9,7 +9,6 @@ finds peaks and pauses. A figure that could not be read is None, never a part of
 import contextlib
 import dataclasses
 import os
-import statistics
 import threading
 import time
 
@@ -312,7 +311,7 @@ def longest_pause(progress):
     if len(progress) < 2 or any(total is None for _, total in progress):
         return None
     steps = [after[1] - before[1] for before, after in zip(progress, progress[1:], strict=False)]
-    usual = statistics.median([step for step in steps if step > 0] or [0])
+    usual = sorted(steps)[int(0.9 * (len(steps) - 1))]  # Handshakes at the start are more.
     longest, since = 0.0, progress[0][0]
     for (at, _), step in zip(progress[1:], steps, strict=True):
         if step > 0 and step >= PAUSE_SHARE * usual:

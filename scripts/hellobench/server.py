@@ -29,7 +29,7 @@ class Server:
         self.profile, self.cpus, self.logs = profile, cpus, logs
         self.host, self.port = profile.host, profile.port
         self.group = self.verification = self.start_ms = None
-        self.single_threaded = False
+        self.single_threaded, self.keepalive = False, True
         self._stop_signal = "TERM"
         self._pids = []
         self._cleanup = contextlib.ExitStack()
@@ -50,7 +50,7 @@ class Server:
         self._verify(full)
 
     def _start(self, entrant):
-        self.single_threaded = entrant.single_threaded
+        self.single_threaded, self.keepalive = entrant.single_threaded, entrant.keepalive
         self.port = self.port or free_port()
         owners = network.listeners(self.port)
         if owners:

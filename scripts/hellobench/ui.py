@@ -3,7 +3,7 @@
 
 No failure of the output ends a run: after the first one nothing more is shown. The live view is
 drawn at most twice a second, and only when something is told to it, so that it takes no time from
-the measurement. A tick may have any of `rps`, `server_cores`, `client_cores` and `seconds`.
+the measurement. Of a tick it shows `segments_per_s`, `server_cores`, `client_cores`, `seconds`.
 """
 
 import collections
@@ -246,8 +246,8 @@ class Live(Ui):
 
     def _show_tick(self, values):
         self._tick = values
-        if values.get("rps") is not None:
-            self._rates.append(values["rps"])
+        if values.get("segments_per_s") is not None:
+            self._rates.append(values["segments_per_s"])
         self._draw()
 
     def _show_cell_done(self, cell):
@@ -286,8 +286,9 @@ class Live(Ui):
             return Text()
         line = Text(f"{self.current.entrant}  {self.current.step}", "cyan")
         line.append("  " + sparkline(self._rates, not self._console.encoding.startswith("utf")))
-        for name, words in (("rps", "{:,.0f}/s"), ("server_cores", "server {:.2f} cores"),
-                            ("client_cores", "client {:.2f} cores"), ("seconds", "{:.0f} s")):
+        for name, words in (("seconds", "{:.0f} s"), ("server_cores", "server {:.2f} cores"),
+                            ("client_cores", "client {:.2f}"),
+                            ("segments_per_s", "{:,.0f} segments/s")):
             if self._tick.get(name) is not None:
                 line.append("  " + words.format(self._tick[name]))
         return line

@@ -201,8 +201,9 @@ def probe_head(target):
     """Whether HEAD has no body: what follows its head is the answer to the next request."""
     with target.connect() as connection:
         connection.send(target.request("1.1", "HEAD"))
-        if connection.answer(method="HEAD").status != 200:
-            return False
+        status = connection.answer(method="HEAD").status
+        if status != 200:
+            return f"status {status}"
         connection.send(target.request())
         target.good(connection.answer())
         return True

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""misbehaving_server.py MODE PORT [--body TEXT] [--after N] [--delay S]
+"""misbehaving_server.py MODE PORT [--body TEXT] [--after N] [--delay S] [--sound N] [--label X]
 
 A small HTTP server that misbehaves in the one way that MODE says, for tests of load generators'
 parsers and of the harness. It prints "ready PORT" once it has its port (0: any), and at the end
@@ -33,8 +33,8 @@ class Counter:
 class Server:
     """What the modes need to know: the right body, and how often they were asked."""
 
-    def __init__(self, body, after, delay_s):
-        self.body, self.after, self.delay_s = body, after, delay_s
+    def __init__(self, body, after, delay_s, sound):
+        self.body, self.after, self.delay_s, self.sound = body, after, delay_s, sound
         self.connections, self.requests = Counter(), Counter()
         self.good_from = 0.0  # slow_start: when it begins to answer well
 
@@ -177,7 +177,7 @@ def serve(server, mode, connection):
             head, _, pending = pending.partition(b"\r\n\r\n")
             nth += 1
             exchange = Exchange(server, connection, head + b"\r\n", nth)
-            MODES[mode](exchange)
+            (ok if exchange.nth <= server.sound else MODES[mode])(exchange)
             is_open = exchange.open
 
 
@@ -209,8 +209,10 @@ def main():
     parser.add_argument("--after", type=int, default=50, help="dies: answers before the end")
     parser.add_argument("--delay", type=float, default=1.0,
                         help="slow_start: seconds without listening, then seconds of 503")
+    parser.add_argument("--sound", type=int, default=0, help="good answers before it begins")
+    parser.add_argument("--label", help="only there to be seen in /proc")
     options = parser.parse_args()
-    server = Server(options.body.encode(), options.after, options.delay)
+    server = Server(options.body.encode(), options.after, options.delay, options.sound)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", options.port))

@@ -315,6 +315,12 @@ class Starting(GroupTest):
         self.assertEqual(owner.wait(pid, 30), -signal.SIGINT)
         self.assertFalse(owner.signal(pid, "INT"))
 
+    def test_a_process_is_ended_by_a_broken_pipe_although_python_ignores_it(self):
+        owner = self.group()
+        pid = owner.start(["sh", "-c", "kill -PIPE $$"], {"PATH": os.defpath}, None, self.out,
+                          os.devnull)
+        self.assertEqual(owner.wait(pid, 30), -signal.SIGPIPE)
+
     def test_waiting_ends_at_its_limit(self):
         owner = self.group()
         pid = owner.start(["sleep", "600"], {}, None, self.out, os.devnull)

@@ -72,12 +72,35 @@ class Failing(InstallCase):
         self.assertIn("ended with status 3:\n    the cause\n", said)
         self.assertIn("build/entrants/test.log", said)
 
+    def test_the_cause_of_the_last_failure_is_shown_as_the_reason_until_it_is_cured(self):
+        broken = BUILT.replace("cat ", "echo the cause; exit 3; cat ")
+        self.install(broken)
+        self.assertRegex(self.load(GOOD + RUN + broken).status().reason,
+                         "^installing it failed: sh -c .* ended with status 3: the cause$")
+        self.install(BUILT)
+        self.assertTrue(self.load(GOOD + RUN + BUILT).status().installed)
+
     def test_a_failure_leaves_nothing_that_looks_installed(self):
         self.install(BUILT)
         (self.folder / "source.txt").write_text("second\n")
         failing = BUILT.replace("echo said", "exit 1")
         self.assertFalse(self.install(failing)[0])
         self.assertFalse(self.load(GOOD + RUN + failing).status().installed)
+
+    def test_an_old_result_is_not_taken_for_a_new_one(self):
+        self.install(BUILT)
+        done, said = self.install('[install]\nsteps = [["true"]]\nartefact = "{build}/made"\n')
+        self.assertFalse(done)
+        self.assertIn("there is no", said)
+
+    def test_a_result_of_steps_that_failed_later_does_not_count(self):
+        steps = BUILT.replace("echo said", "test ! -e {root}/broken")
+        self.assertTrue(self.install(steps)[0])
+        (self.build / "made").unlink()
+        (self.root / "broken").touch()
+        self.assertFalse(self.install(steps)[0])
+        self.assertTrue((self.build / "made").exists())
+        self.assertIn("installing it failed", self.load(GOOD + RUN + steps).status().reason)
 
     def test_steps_without_a_result_are_told(self):
         done, said = self.install('[install]\nsteps = [["true"]]\nartefact = "{build}/made"\n')

@@ -76,6 +76,14 @@ class Damage(InFolder):
             self.assertEqual(journal.problems, [])
             self.assertEqual(self.write(second), whole)
 
+    def test_nothing_of_a_cut_line_stays_behind_a_shorter_one(self):
+        whole = self.write(made_up_run.cell(argv=["wrk"] * 1000))
+        self.path.write_bytes(whole[:-1])
+        cell = made_up_run.cell()
+        self.write(cell)
+        self.assertEqual(Journal(self.path).cells(), [cell])
+        self.assertTrue(self.path.read_bytes().endswith(b"}\n"))
+
     def test_reading_changes_nothing(self):
         whole = self.write(made_up_run.cell(), made_up_run.cell(block=1))
         self.path.write_bytes(whole[:-9])

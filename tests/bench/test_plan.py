@@ -3,10 +3,12 @@
 
 import collections
 import json
+import os
 import pathlib
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import made_up_run
 from hellobench import plan
@@ -119,6 +121,13 @@ class File(unittest.TestCase):
         self.assertEqual(data["schema"], 1)
         self.assertTrue(data["tool"].startswith("hellobench "))
         self.assertEqual(list(data["cells"][0]), ["block", "order", "entrant", "step", "start"])
+
+    def test_a_plan_that_could_not_be_replaced_is_still_the_old_one(self):
+        old = made_up_run.make_plan()
+        plan.save(old, self.folder)
+        with mock.patch.object(os, "replace", side_effect=OSError), self.assertRaises(OSError):
+            plan.save(made_up_run.make_plan(seed=2), self.folder)
+        self.assertEqual(plan.load(self.folder), old)
 
     def test_a_folder_without_a_plan_is_named(self):
         with self.assertRaisesRegex(UsageError, "holds no results"):

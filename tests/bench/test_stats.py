@@ -119,6 +119,19 @@ class Bootstrap(unittest.TestCase):
         found = stats.bootstrap([2.0] * 12)
         self.assertEqual((found["low"], found["high"]), (2.0, 2.0))
 
+    def test_it_is_corrected_for_a_median_that_resamples_mostly_exceed(self):
+        values = [2.0 ** power for power in range(20)]
+        medians = sorted((values[low] + values[high]) / 2
+                         for (low, high), count in stats._resampled_middles(20).items()
+                         for _ in range(count))
+        estimate = statistics.median(values)
+        below = sum((median < estimate) + (median == estimate) / 2 for median in medians) / 10_000
+        normal = statistics.NormalDist()
+        share = normal.cdf(2 * normal.inv_cdf(below) + normal.inv_cdf(0.975))
+        self.assertLess(below, 0.495)
+        self.assertEqual(stats.bootstrap(values)["high"], medians[int(share * 10_000)])
+        self.assertLess(stats.bootstrap(values)["high"], medians[9750])
+
     def test_its_resamples_have_the_middles_that_chance_gives(self):
         # P(median of 11 draws <= the 4th of 11 values) = P(Bin(11, 4/11) >= 6).
         share = sum(count for (low, _), count in stats._resampled_middles(11).items() if low <= 3)

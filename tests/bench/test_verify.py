@@ -203,6 +203,12 @@ class Traits(VerifyCase):
     def test_a_head_with_a_body_is_a_trait(self):
         self.assertIs(self.verify(always(answer), full=True).traits["head_without_body"], False)
 
+    def test_a_refused_head_is_a_trait_with_its_status(self):
+        def refuses(connection, request):
+            connection.sendall(answer("", "405 No") if request.startswith(b"HEAD") else answer())
+            return stays_open(request)
+        self.assertEqual(self.verify(refuses, full=True).traits["head_without_body"], "status 405")
+
     def test_a_date_is_judged(self):
         for date, verdict in (("", "missing"), ("Date: yesterday\r\n", "invalid"),
                               ("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "wrong")):

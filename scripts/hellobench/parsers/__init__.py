@@ -37,7 +37,8 @@ def parse(tool, stdout, stderr=b"", rc=None, side_files=None):
     files = {name: _text(content) for name, content in (side_files or {}).items()}
     try:
         reader(parsed, _text(stdout), _text(stderr), rc, files)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError,
+            RecursionError) as error:
         # JSON of another shape than the tool's own: whatever was read so far can't be trusted.
         parsed = Parsed(tool=tool)
         parsed.problems.append(Problem("BAD_OUTPUT", f"not {tool}'s output: {error!r}"))

@@ -17,6 +17,7 @@ _FAILURES = re.compile(r"^\s+\(Connect: (\d+), Receive: (\d+), Length: (\d+), Ex
 _GAVE_UP = re.compile(r"^.*?(apr_\w+: .*\(\d+\)|Test aborted after \d+ failures.*|ab: .+"
                       r"|SSL handshake failed.*)$", re.M)
 _TOTAL_ROW = re.compile(r"^Total:\s+(\d+)\s+(\d+)\s+(?:[\d.]+\s+\d+\s+)?(\d+)$", re.M)
+_PERCENTILE = re.compile(r"^\s+(\d+)%\s+(\d+)(?: \(.*\))?$", re.M)
 _LONGEST = re.compile(r"^\s*100%\s+(\d+) \(longest request\)$", re.M)
 _CSV_HEAD = "Percentage served,Time in ms"
 _MS = 1000.0
@@ -83,7 +84,7 @@ def _read_failures(parsed, stdout):
 
 
 def _read_times(latency, stdout):
-    rows = {int(p): int(ms) for p, ms in re.findall(r"^\s+(\d+)%\s+(\d+)(?: \(.*\))?$", stdout, re.M)}
+    rows = {int(percent): int(ms) for percent, ms in _PERCENTILE.findall(stdout)}
     latency.resolution = _MS
     for name, percent in (("p50", 50), ("p75", 75), ("p90", 90), ("p95", 95), ("p99", 99),
                           ("max", 100)):

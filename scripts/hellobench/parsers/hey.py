@@ -15,9 +15,10 @@ _US = 1e6
 _CSV_HEAD = ("response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,"
              "status-code,offset")
 _STATUS = re.compile(r"^  \[(\d{3})\]\t(\d+) responses$", re.M)
-_ERROR = re.compile(r"^  \[(\d+)\]\t(.*)$", re.M)
+_ERROR = re.compile(r"^  \[(\d+)\]\t(.*)\n", re.M)
 _PERCENTILE = re.compile(r"^  (\d+)% in (\S+) secs$", re.M)
-_KINDS = (("connect", r"dial |refused|no such host|cannot assign"),
+_KINDS = (("status", r"stopped after \d+ redirects"),
+          ("connect", r"dial |refused|no such host|cannot assign"),
           ("timeout", r"[Tt]imeout|deadline exceeded"),
           ("write", r"write tcp|broken pipe"),
           ("read", r"EOF|reset by peer|transport connection broken|malformed|server closed"))
@@ -57,20 +58,17 @@ def _read_summary(parsed, stdout):
     size = re.search(r"^  Total data:\t(\d+) bytes$", head, re.M)
     parsed.body_bytes = int(size[1]) if size else None
     _read_times(parsed.latency, head)
-    parsed.complete = _ended(parsed, head, distribution)
+    parsed.complete = _ended(parsed, distribution)
 
 
-def _ended(parsed, head, distribution):
+def _ended(parsed, distribution):
     # Three blank lines end a list of statuses, one a list of errors. Output that was pasted
     # somewhere has lost them: there, rate x time must give the very count.
     ended = bool(re.search(r"\n\n\n$", distribution)) or (
         "Error distribution:" in distribution and distribution.endswith("\n\n"))
-    sum_of_bars = sum(int(n) for n in re.findall(r"^  \d+\.\d+ \[(\d+)\]\t\|", head, re.M))
-    if sum_of_bars and sum_of_bars != min(sum(parsed.statuses.values()), 10 ** 6):
-        return False
     if ended or parsed.rps is None or parsed.duration_s is None:
         return ended
-    blur = parsed.rps * parsed.extra["duration_step_s"]
+    blur = parsed.rps * parsed.extra["duration_step_s"] / 2
     return blur < 0.5 and abs(parsed.rps * parsed.duration_s - parsed.requests.done) < 0.5
 
 

@@ -8,7 +8,8 @@ None, never 0. So a figure cut in its middle is mostly noticed, and a missing on
 import math
 import re
 
-_FIGURE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z%\u00b5\u03bc]*)\s*")
+_FIGURE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+                     r"\s*([A-Za-z%\u00b5\u03bc]*)\s*")
 _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "\u00b5s": 1.0, "\u03bcs": 1.0, "ms": 1e3, "s": 1e6,
                  "sec": 1e6, "secs": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6}
 _DECIMAL = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+
+module hello
+
+go 1.21

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Whole runs: no misbehaving server gets a number, nothing is lost, nothing is left behind."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from trial import SERVER, Trial, codes, wait_until
+
+
+@unittest.skipUnless(shutil.which("ab"), "ab is not installed")
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.trial = Trial()
+        self.addCleanup(self.trial.__exit__)
+
+    def run_one(self, mode, sound=0, argv=None, **changes):
+        """The only cell of a run of one entrant that misbehaves, and the exit status."""
+        self.trial.entrant("it", mode, sound, ready=changes.pop("ready", 5))
+        self.trial.profile(["it"], argv, **changes)
+        status, out, err = self.trial.run()
+        self.assertTrue(self.trial.cells(), out + err)
+        self.assertEqual(self.trial.servers(), [])
+        return self.trial.only_cell(), status
+
+    def check_no_number(self, cell, status, code):
+        self.assertIn(code, codes(cell), cell["problems"])
+        self.assertFalse(cell["valid"])
+        self.assertIsNone(cell["rps"])
+        self.assertEqual(status, 4)
+
+    def test_a_good_server_gets_a_number_and_a_report(self):
+        cell, status = self.run_one("ok")
+        self.assertEqual(status, 0, cell["problems"])
+        self.assertEqual(cell["requests"]["ok"], 60)
+        self.assertGreater(cell["rps"], 0)
+        self.assertGreater(cell["cpu"]["server_us_per_req"], 0)
+        for name in ("report.md", "report.html", "results.csv", "results.json"):
+            self.assertGreater((self.trial.out / name).stat().st_size, 0, name)
+
+    def test_a_server_that_never_answers_is_not_ready(self):
+        self.check_no_number(*self.run_one("hang", ready=1), "NOT_READY")
+
+    def test_a_server_that_ends_at_once_says_so(self):
+        self.trial.entrant("it")
+        file = self.trial.folder / "entrants/it/entrant.toml"
+        file.write_text(file.read_text().replace('"ok"', '"nonsense"'))
+        self.trial.profile(["it"])
+        status, *_ = self.trial.run()
+        self.check_no_number(self.trial.only_cell(), status, "START_FAILED")
+
+    def test_a_server_with_the_wrong_body_is_never_measured(self):
+        cell, status = self.run_one("wrong_body", ready=1)
+        self.check_no_number(cell, status, "NOT_READY")
+        self.assertIn("instead of", cell["problems"][0]["text"])
+
+    def test_a_server_that_begins_to_hang_gets_no_number(self):
+        cell, status = self.run_one("hang", sound=40)
+        self.check_no_number(cell, status, "TOOL_FAILED")
+
+    def test_a_server_that_begins_to_answer_503_gets_no_number(self):
+        self.check_no_number(*self.run_one("503", sound=40), "WRONG_STATUS")
+
+    def test_a_server_that_begins_to_answer_another_body_gets_no_number(self):
+        self.check_no_number(*self.run_one("wrong_body", sound=40), "WRONG_SIZE")
+
+    def test_a_server_that_begins_to_close_without_an_answer_gets_no_number(self):
+        cell, status = self.run_one("no_response", sound=40)
+        self.assertFalse(cell["valid"])
+        self.assertIsNone(cell["rps"])
+        self.assertEqual(status, 4)
+        self.assertTrue(codes(cell) & {"NO_RESPONSE", "WRONG_SIZE", "ERRORS"}, cell["problems"])
+
+    def test_a_server_that_resets_connections_gets_no_number(self):
+        self.check_no_number(*self.run_one("reset", sound=40), "TOOL_FAILED")
+
+    def test_a_server_that_dies_in_the_middle_gets_no_number(self):
+        self.check_no_number(*self.run_one("dies", sound=60), "SERVER_DIED")
+
+    def test_a_server_that_refuses_keep_alive_is_not_measured_as_if_it_kept_it(self):
+        argv = ["ab", "-q", "-k", "-n", "60", "-c", "3", "{url}"]
+        cell, status = self.run_one("no_keepalive", argv=argv, keepalive=True)
+        self.assertFalse(cell["valid"])
+        self.assertEqual(status, 4)
+        self.assertTrue(codes(cell) & {"KEEPALIVE_MISMATCH", "VERIFY_FAILED"}, cell["problems"])
+
+    def test_a_server_that_needs_its_time_to_start_is_measured_cleanly(self):
+        cell, status = self.run_one("slow_start", ready=15)
+        self.assertEqual(status, 0, cell["problems"])
+        self.assertEqual(cell["requests"]["ok"], 60)
+
+    def test_a_client_that_would_take_too_long_is_told_to_report_what_it_has(self):
+        argv = ["ab", "-q", "-n", "10000000", "-c", "3", "{url}"]
+        cell, status = self.run_one("ok", argv=argv, limit=2)
+        self.assertIn("TIME_LIMIT", codes(cell))
+        self.assertEqual(status, 0, cell["problems"])
+        self.assertAlmostEqual(cell["rps"], cell["requests"]["ok"] / cell["duration_s"], 3)
+
+    def test_an_entrant_that_is_not_installed_keeps_its_row_and_fails_nothing(self):
+        self.trial.entrant("here")
+        self.trial.entrant("absent", command="no-such-command-anywhere")
+        self.trial.profile(["here", "absent"])
+        status, out, err = self.trial.run()
+        self.assertEqual(status, 0, out + err)
+        self.assertEqual([cell["entrant"] for cell in self.trial.cells()], ["here"])
+        self.assertIn("no-such-command-anywhere", (self.trial.out / "report.md").read_text())
+
+    def test_a_port_that_is_taken_is_refused_and_its_owner_named_and_left_alone(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            status, *_ = self.trial.run("--port", str(other.getsockname()[1]))
+            self.check_no_number(self.trial.only_cell(), status, "PORT_BUSY")
+            self.assertIn(f"pid {os.getpid()}", self.trial.only_cell()["problems"][0]["text"])
+            socket.create_connection(other.getsockname(), 5).close()
+
+    def test_where_the_profile_says_so_the_server_is_kept_running_between_repeats(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"], blocks=3, restart=False)
+        self.trial.run()
+        starts = {cell["start_ms"] for cell in self.trial.cells()}
+        self.assertEqual((len(self.trial.cells()), len(starts)), (3, 1))
+
+    def test_a_missing_client_is_a_reason_and_not_an_end(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"], argv=["no-such-client", "{url}"])
+        status, out, err = self.trial.run()
+        self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
+
+    def test_a_dry_run_prints_every_command_and_starts_nothing(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        status, out, _ = self.trial.run("--dry-run")
+        self.assertEqual(status, 0)
+        self.assertIn("misbehaving_server.py", out)
+        self.assertIn("ab -q -n 60 -c 3 -s 2 http://127.0.0.1:PORT/", out)
+        self.assertFalse(self.trial.out.exists())
+
+    def test_results_are_never_written_over(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        self.trial.run()
+        before = (self.trial.out / "journal.jsonl").read_bytes()
+        status, _, err = self.trial.run()
+        self.assertEqual(status, 2)
+        self.assertIn("not empty", err)
+        self.assertEqual((self.trial.out / "journal.jsonl").read_bytes(), before)
+
+
+@unittest.skipUnless(shutil.which("ab"), "ab is not installed")
+class BrokenOffTest(unittest.TestCase):
+    def setUp(self):
+        self.trial = Trial()
+        self.addCleanup(self.trial.__exit__)
+        for name in ("one", "two"):
+            self.trial.entrant(name)
+        self.trial.profile(["one", "two"], blocks=3)
+
+    def break_off(self, number):
+        """Sends `number` to the harness while its third cell runs; its exit status."""
+        process = self.trial.begin("run", "trial", "--ui", "quiet", "--out", str(self.trial.out))
+        self.assertTrue(wait_until(lambda: len(self.trial.cells()) >= 2
+                                   and self.trial.servers()))
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        return process.returncode
+
+    def check_resumes(self):
+        kept = self.trial.cells()
+        self.assertTrue(wait_until(lambda: not self.trial.servers()), "a server was left behind")
+        status, out, err = self.trial.bench("resume", str(self.trial.out), "--ui", "plain")
+        self.assertEqual(status, 0, out + err)
+        cells = self.trial.cells()
+        self.assertEqual(cells[:len(kept)], kept)
+        self.assertEqual(sorted((cell["block"], cell["entrant"]) for cell in cells),
+                         [(block, name) for block in range(3) for name in ("one", "two")])
+
+    def test_kill_9_loses_the_cell_alone_and_leaves_no_process(self):
+        self.assertEqual(self.break_off(signal.SIGKILL), -signal.SIGKILL)
+        self.check_resumes()
+
+    def test_ctrl_c_ends_with_130_and_a_report_of_what_there_is(self):
+        self.assertEqual(self.break_off(signal.SIGINT), 130)
+        self.assertTrue((self.trial.out / "report.md").exists())
+        self.check_resumes()
+
+    def test_sigterm_ends_with_143(self):
+        self.assertEqual(self.break_off(signal.SIGTERM), 143)
+        self.check_resumes()
+
+
+@unittest.skipUnless(shutil.which("ab"), "ab is not installed")
+class AttachTest(unittest.TestCase):
+    def test_a_server_that_the_user_started_is_measured_and_left_alone(self):
+        with Trial() as trial, subprocess.Popen([sys.executable, SERVER, "ok", "0"],
+                                                stdout=subprocess.PIPE, text=True) as server:
+            try:
+                port = server.stdout.readline().split()[1]
+                trial.entrant("it")
+                trial.profile(["it"])
+                status, out, err = trial.run(
+                    "--attach", f"mine=http://127.0.0.1:{port}/,{server.pid}")
+                self.assertEqual(status, 0, out + err)
+                mine = [cell for cell in trial.cells() if cell["entrant"] == "mine"]
+                self.assertEqual(mine[0]["requests"]["ok"], 60)
+                self.assertIsNotNone(mine[0]["cpu"]["server_cores"])
+                self.assertIsNone(server.poll())
+            finally:
+                server.terminate()
+                server.communicate(timeout=10)
+
+    def test_only_loopback_addresses_are_measured(self):
+        with Trial() as trial:
+            trial.entrant("it")
+            trial.profile(["it"])
+            status, _, err = trial.run("--attach", "them=http://192.0.2.1/")
+            self.assertEqual(status, 2)
+            self.assertIn("loopback", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
