@@ -86,9 +86,9 @@ SAMPLES = {
 # Of each table: key -> kind of value; a key that ends with ? may be left out.
 TOP = {"schema": "number", "title": "text", "language": "text", "kind": "text", "variant": "text",
        "about": "text", "articles": "texts", "access_log": "true or false", "workers": "text",
-       "single_threaded": "true or false", "keepalive?": "true or false", "needs?": "tables", "install?": "table",
-       "version?": "table", "run": "tables", "files?": "tables", "ready?": "table",
-       "stop?": "table"}
+       "single_threaded": "true or false", "keepalive?": "true or false", "needs?": "tables",
+       "install?": "table", "version?": "table", "run": "tables", "files?": "tables",
+       "ready?": "table", "stop?": "table"}
 NEEDS = {"command?": "text", "file?": "text", "path?": "text", "apt?": "text", "cure?": "text",
          "least?": "text", "version?": "command"}
 INSTALL = {"steps": "commands", "env?": "table of texts", "artefact": "text"}

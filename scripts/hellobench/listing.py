@@ -4,10 +4,6 @@
 import json
 import shlex
 
-import rich.box
-import rich.console
-import rich.table
-
 from hellobench import doctor, runner
 from hellobench import profile as profiles
 
@@ -22,31 +18,35 @@ def show(what, as_json, entrants, all_profiles):
     if as_json:
         print(json.dumps(wanted, indent=1))
         return
-    console = rich.console.Console()
     for name, rows in wanted.items():
-        table = rich.table.Table(title=name, title_justify="left", box=rich.box.SIMPLE)
-        for column in rows[0]:
-            table.add_column(column, overflow="fold")
+        print(f"{name}:")
         for row in rows:
-            table.add_row(*("" if value is None else rich.markup.escape(str(value))
-                            for value in row.values()))
-        console.print(table)
+            print_row(row)
+
+
+def print_row(row):
+    """The first two values in a line, the others with their names in lines of their own."""
+    (_, key), (_, text), *others = row.items()
+    print(f"  {key:20}{text}")
+    for name, value in others:
+        for line in str(value).splitlines() if value is not None else ():
+            print(f"  {'':20}    {name}: {line}")
 
 
 def entrant_rows(entrants):
     rows = []
     for each in entrants.values():
         status = each.status()
-        rows.append({"id": each.id, "title": each.title, "language": each.language,
-                     "version": status.version if status.installed else "not installed",
-                     "why not": None if status.installed else status.reason,
+        rows.append({"id": each.id, "title": f"{each.title} ({each.language})",
+                     "version": status.version if status.installed else None,
+                     "not installed": None if status.installed else status.reason,
                      "what helps": None if status.installed else status.cure})
     return rows
 
 
 def profile_rows(all_profiles):
     return [{"id": each.id, "title": each.title, "repeats": each.blocks,
-             "commands": "\n".join(" ".join(step.argv) for step in each.steps) or "none"}
+             "command": "\n".join(" ".join(step.argv) or "none" for step in each.steps)}
             for each in all_profiles.values()]
 
 

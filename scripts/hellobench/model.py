@@ -47,7 +47,7 @@ PROBLEMS = {
     "KEEPALIVE_MISMATCH": (Severity.FATAL, "connections were kept, or not kept, against the plan"),
     "RATE_MISSED": (Severity.FATAL, "the offered rate was not reached"),
     "RATE_DIFFERS": (Severity.WARNING, "the tool's own rate differs from the recomputed one"),
-    "TIME_LIMIT": (Severity.WARNING, "stopped at the profile's time limit: fewer requests, same rate"),
+    "TIME_LIMIT": (Severity.WARNING, "stopped at the profile's limit: fewer requests, same rate"),
     "NOISY": (Severity.WARNING, "the machine did other work as well"),
     "TIME_WAIT": (Severity.WARNING, "sockets of earlier runs had not settled"),
     "INTERRUPTED": (Severity.FATAL, "the run was broken off"),

@@ -155,6 +155,7 @@ class Runner:
             pid = client.start(cell.argv, dict(os.environ, LC_ALL="C"), None, out, err)
             status, was_cut = wait_for(client, pid, step.limit_s)
             cell.wall_s = time.monotonic() - began
+            cell.cpu, cell.memory, cell.network, cell.noise = watch.stop()
             parsed = parsers.parse(cell.tool, out.read_bytes(), err.read_bytes(), status,
                                    side_files(scratch))
             ok = self._judge(step, cell, parsed, status, was_cut, watch)
@@ -167,8 +168,6 @@ class Runner:
         if keepalive and not self._server.keepalive:
             keepalive = False
             cell.problems.append(Problem("CLOSES", "known of this entrant"))
-        sampled = watch.stop(None)
-        cell.cpu, cell.memory, cell.network, cell.noise = sampled
         asked = None if was_cut else parsers.expected_requests(cell.argv)
         ok, problems = invariants.check(
             parsed, asked=asked, concurrency=step.concurrency,

@@ -130,6 +130,7 @@ class Sampler:
         self._keepers = [Reader(f"/proc/{owner.keeper_pid}/schedstat")
                          for owner in (server, client) if hasattr(owner, "keeper_pid")]
         self._stat, self._snmp = Reader("/proc/stat"), Reader("/proc/net/snmp")
+        self._sockstat, self._meminfo = Reader("/proc/net/sockstat"), Reader("/proc/meminfo")
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._stopping = threading.Event()
         self._looks, self._rss, self._pss = [], [], []
@@ -168,7 +169,8 @@ class Sampler:
                              key=lambda look: look.at)
         self._look_at_memory()
         self._look_slowly(load=False)
-        for reader in (*self._keepers, self._stat, self._snmp, self._processes):
+        for reader in (*self._keepers, self._stat, self._snmp, self._sockstat, self._meminfo,
+                       self._processes):
             reader.close()
         self._window = self._looks[0], last
         self._cpu = self._conclude_cpu(threads)
@@ -221,9 +223,9 @@ class Sampler:
         if not load:
             return
         self._established.append(network.established(self._port))
-        sockstat = network.parse_sockstat(network.read("/proc/net/sockstat"))
+        sockstat = network.parse_sockstat(self._sockstat.read())
         self._tcp_pages.append(sockstat.get("TCP.mem"))
-        self._used.append(parse_used_memory(network.read("/proc/meminfo")))
+        self._used.append(parse_used_memory(self._meminfo.read()))
 
     def _progress(self):
         before, now = self._looks[-1 - min(TICK_EVERY, len(self._looks) - 1)], self._looks[-1]

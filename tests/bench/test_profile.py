@@ -29,6 +29,14 @@ class ProfileTest(unittest.TestCase):
                     "article-swoole", "article-frameworks", "article-ladder", "article-wrk",
                     "peak", "close", "pipelined", "rate", "idle", "startup", "smoke"})
 
+    def test_every_entrant_of_a_profile_exists(self):
+        there = {path.parent.name for path in FOLDER.parent.glob("entrants/*/entrant.toml")}
+        for loaded in profile.load_all(FOLDER).values():
+            named = set(loaded.entrants)
+            if loaded.published:
+                named |= {row["entrant"] for row in loaded.published.rows}
+            self.assertLessEqual(named, there, loaded.id)
+
     def test_the_commands_of_the_articles_are_theirs_word_for_word(self):
         words = {step.id: " ".join(step.argv) for name in ("article-swoole", "article-frameworks",
                                                            "article-ladder")

@@ -49,6 +49,14 @@ class Plots(unittest.TestCase):
                 names = {path.stem for path in pathlib.Path(scratch, "plots").iterdir()}
             self.assertEqual(names, EXPECTED[shape])
 
+    def test_rates_of_different_tools_make_no_line(self):
+        def change(data):
+            data["profile"]["steps"][1]["argv"][0] = "hey"
+        with tempfile.TemporaryDirectory() as scratch:
+            synthetic.edit(synthetic.write(scratch, "ours"), change)
+            report.write(scratch, ("svg",))
+            self.assertFalse(pathlib.Path(scratch, "plots", "ladder.svg").exists())
+
     def test_each_has_a_png_of_a_size_that_can_be_read(self):
         for name in self.svg:
             data = (self.folder / "plots" / f"{name}.png").read_bytes()

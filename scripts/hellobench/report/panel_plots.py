@@ -93,7 +93,8 @@ def ladder(results):
                  for place, step in enumerate(steps)]
         points[line.id] = [(place, rate) for place, rate in known if rate]
         if points[line.id]:
-            ends[line.id] = text.number(points[line.id][-1][1]) + " r/s"
+            sign = text.AT_LEAST if line.client_bound else ""
+            ends[line.id] = f"{sign}{text.number(points[line.id][-1][1])} r/s"
     labels = [(place, step["id"].replace("-", "\n")) for place, step in enumerate(steps)]
     return panels(results, lines, {name: known for name, known in points.items() if known},
                   "Requests per second on each step", "median of the runs, logarithmic scale",
@@ -107,7 +108,7 @@ def panels(results, lines, points, title, about, labels, ends, show):
     rows = -(-len(lines) // columns)
     across = max(PANEL_WIDTH, (MIN_WIDTH - LEFT) / columns - GAP_X)
     width = LEFT + columns * (across + GAP_X)
-    height = HEAD + rows * (PANEL_HEIGHT + GAP_Y) + FOOT
+    height = HEAD + rows * (PANEL_HEIGHT + GAP_Y) - GAP_Y + FOOT
     figure = style.new_figure(width, height)
     style.heading(figure, title, about + "; thin line: the baseline, grey: all servers")
     band = spread(points)
@@ -126,7 +127,10 @@ def panels(results, lines, points, title, about, labels, ends, show):
 
 def scales(axes, labels, values, show):
     axes.set_yscale("log")
-    low, high = min(values) / 1.5, max(values) * 2.2
+    decades = math.log10(max(values) / min(values))
+    # Below the lowest curve there is room for a panel's figure.
+    low = min(values) / 10 ** (0.08 + 0.2 * decades)
+    high = max(values) * 10 ** (0.05 + 0.07 * decades)
     axes.set_ylim(low, high)
     axes.set_yticks(style.log_ticks(low, high))
     axes.yaxis.set_minor_locator(NullLocator())

@@ -8,7 +8,7 @@ CSS = """
 --paper:#15181c;--soft:#1c2026;--accent:#6db3ff;--tint:#16263a;--bar:#1f3550;--bad:#ff8a80}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:76rem;padding:3rem 2rem 6rem;background:var(--paper);
+body{margin:0 auto;max-width:84rem;padding:3rem 2rem 6rem;background:var(--paper);
 color:var(--ink);font:1rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Ubuntu,
 "Liberation Sans","DejaVu Sans",sans-serif;overflow-wrap:break-word}
 header>p,section>p,section>ul{max-width:46rem}
@@ -38,7 +38,7 @@ font-size:.86rem;line-height:1.35;font-variant-numeric:tabular-nums}
 th,td{padding:.42rem .7rem;border-bottom:1px solid var(--line);vertical-align:baseline;
 font-weight:400;white-space:nowrap}
 thead th{vertical-align:bottom;color:var(--muted);font-size:.78rem;white-space:normal;
-min-width:5.2em;border-bottom:1.5px solid var(--ink)}
+min-width:4.2em;border-bottom:1.5px solid var(--ink)}
 .left{text-align:left}
 .right{text-align:right}
 tbody th{position:sticky;left:0;background:var(--paper);z-index:1}
@@ -52,7 +52,7 @@ tr.article>*{border-bottom-color:transparent;padding-bottom:0}
 .baseline>*{background-color:var(--tint)}
 .baseline th{color:var(--accent)}
 .bar{background-image:linear-gradient(var(--bar),var(--bar));background-repeat:no-repeat;
-background-size:var(--share) 100%;min-width:16em}
+background-size:var(--share) 100%;min-width:14.5em}
 td a{color:inherit;text-decoration-color:var(--line)}
 td a:hover{color:var(--accent)}
 .left.long{white-space:normal;min-width:17em}
@@ -75,7 +75,7 @@ summary{cursor:pointer;padding:.3rem 0}
 @media (max-width:40rem){body{padding:1.5rem 1rem 4rem}th,td{padding:.4rem .5rem}
 .bar{min-width:13em}tbody th{max-width:9.5em;white-space:normal}}
 @media print{@page{size:A4 landscape;margin:12mm}:root{color-scheme:light}body{padding:0;
-max-width:none;font-size:9pt}nav{display:none}.scroll{overflow:visible}table{font-size:7pt}
+max-width:none;font-size:9pt}nav{display:none}.scroll{overflow:visible}table,thead th{font-size:7pt}
 th,td{padding:.2rem .3rem}tr,figure{break-inside:avoid}h2{break-after:avoid}.bar{min-width:0}
 .plot{min-width:0;max-width:100%}thead button::after{content:""}*{print-color-adjust:exact}}
 """
