@@ -138,13 +138,13 @@ class Runner:
     def _load(self, step, cell, logs):
         """Runs the client of `step` and fills in what it and the sampler saw. Raises Refused."""
         scratch = logs.with_suffix(".side")
-        scratch.mkdir(exist_ok=True)
         cell.argv = profiles.client_argv(step, self._words(scratch))
         cell.tool = cell.argv[0]
         cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
             raise Refused([Problem("TOOL_MISSING", f"{cell.tool} is not in PATH; "
                                    "scripts/setup --test installs it")])
+        scratch.mkdir(exist_ok=True)
         out, err = logs.with_suffix(".out"), logs.with_suffix(".err")
         with group.Group("client", cpus=self.plan.client_cpus, nofile=NOFILE) as client:
             watch = sampler.Sampler(self._server.group, client, self._server.port,

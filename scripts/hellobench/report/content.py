@@ -158,8 +158,8 @@ def step_plots(results, step):
                   "CPU time per request, server and client"),
              Plot(f"latency-{step['id']}",
                   "Latency at each percentile, one panel per server, all others in grey; each step "
-                  "to the right is ten times rarer. All runs of a server together where the tool keeps "
-                  "a histogram, so p99 can differ a little from the median in the table.",
+                  "to the right is ten times rarer. All runs of a server together where the tool "
+                  "keeps a histogram, so p99 can differ a little from the median in the table.",
                   "Latency percentiles per server")]
     if step is results.steps[-1] and len(results.steps) > 1:
         first.append(Plot("ladder", "Requests per second on each step, one panel per server, all "
