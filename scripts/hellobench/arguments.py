@@ -6,6 +6,7 @@ import pathlib
 
 from hellobench import VERSION
 
+FORMATS = "md,csv,json,svg,png,html"
 EPILOG = """\
 examples:
   scripts/bench doctor                             what on this machine would spoil a measurement?
@@ -95,17 +96,19 @@ def add_measuring(verbs):
                         help="default: build/bench/PROFILE-TIME")
     parser.add_argument("--dry-run", action="store_true",
                         help="print every command line, measure nothing")
-    add_ui(parser)
+    add_output(parser)
 
     parser = verb(verbs, "resume", "go on with a run that was broken off",
                   "What is in its journal is not measured again.")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--force", action="store_true",
                         help="even if the server or the harness has changed since")
-    add_ui(parser)
+    add_output(parser)
 
 
-def add_ui(parser):
+def add_output(parser):
+    parser.add_argument("--format", default=FORMATS, metavar="LIST",
+                        help=f"reports to write; default: {FORMATS}")
     parser.add_argument("--ui", choices=("auto", "live", "plain", "json", "quiet"), default="auto",
                         help="auto: live on a terminal, else plain")
 
@@ -121,7 +124,8 @@ def add_reading(verbs):
     parser = verb(verbs, "report", "write the reports of a results folder",
                   "From its plan and journal alone; nothing is measured.")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--format", default="md,csv,json,svg,png,html", metavar="LIST")
+    parser.add_argument("--format", default=FORMATS, metavar="LIST",
+                        help=f"default: {FORMATS}")
 
     parser = verb(verbs, "compare", "compare two results folders",
                   "Exit status 3 if the new one is worse beyond the margin.")

@@ -117,7 +117,7 @@ def run(options):
         return listing.show_commands(plan, profile, entrants)
     folder = options.out or new_folder(profile.id)
     prepare(folder, plan)
-    return measure(folder, plan, profile, entrants, options.ui, plan.cells)
+    return measure(folder, plan, profile, entrants, options, plan.cells)
 
 
 def processors(options, profile):
@@ -170,15 +170,15 @@ def resume(options):
                           versions={each.id: each.status().version for each in entrants})
     with journals.Journal(options.folder / journals.FILE) as journal:
         left = planning.remaining(plan, journal.cells())
-    return measure(options.folder, plan, profile, entrants, options.ui, left)
+    return measure(options.folder, plan, profile, entrants, options, left)
 
 
-def measure(folder, plan, profile, entrants, ui_kind, cells):
+def measure(folder, plan, profile, entrants, options, cells):
     """Measures `cells`, writes the reports, returns the exit status; also when broken off."""
     from hellobench import journal as journals
     from hellobench import report, runner
     from hellobench import ui as uis
-    ui = uis.make(ui_kind, sys.stdout)
+    ui = uis.make(options.ui, sys.stdout)
     status = 0
     with journals.Journal(folder / journals.FILE) as journal:
         ui.start(plan, cells)
@@ -193,8 +193,8 @@ def measure(folder, plan, profile, entrants, ui_kind, cells):
             ui.stop()
         measured = journal.cells()
     if measured:
-        report.write(folder)
-    print(f"results: {folder}/report.md and report.html")
+        report.write(folder, tuple(options.format.split(",")))
+    print(f"results: {folder}")
     if status:
         print(f"broken off; to go on: scripts/bench resume {folder}", file=sys.stderr)
         return status

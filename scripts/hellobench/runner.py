@@ -22,7 +22,6 @@ from hellobench.model import Cell, Parsed, Problem
 from hellobench.server import NOFILE, Refused, Server
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
-WAITING_LIMIT = 2000  # sockets; the 28,232 ports of a client last for more than a cell with these
 SETTLE_SECONDS = 75  # TIME_WAIT lasts 60 s
 STOP_GRACE_SECONDS = 10  # for the client to print its report after SIGINT
 SEEN_SECONDS = 2.5  # The sampler looks at the connections once a second.
@@ -76,7 +75,8 @@ class Runner:
             if self._server is not None and not self._server.alive():
                 self._stop_server()  # The next cell gets a new one.
         cell.raw = sorted(str(path.relative_to(self.folder))
-                          for path in logs.parent.glob(f"{logs.name}.*"))
+                          for path in logs.parent.glob(f"{logs.name}.*")
+                          if path.stat().st_size > 0)
         return cell
 
     def _prepare(self, planned, cell, logs):
@@ -94,8 +94,9 @@ class Runner:
             self._served = key
             cell.warm_up_s = self._warm_up()
         port = self._server.port if self.profile.settle == "client" else 0
-        cell.settle_s, left = network.settle(WAITING_LIMIT, SETTLE_SECONDS, port)
-        if left > WAITING_LIMIT:
+        limit = self.profile.waiting_limit
+        cell.settle_s, left = network.settle(limit, SETTLE_SECONDS, port)
+        if left > limit:
             cell.problems.append(Problem("TIME_WAIT", f"{left} sockets in WAIT states after "
                                          f"{SETTLE_SECONDS} s"))
 
@@ -138,8 +139,10 @@ class Runner:
     def _load(self, step, cell, logs):
         """Runs the client of `step` and fills in what it and the sampler saw. Raises Refused."""
         scratch = logs.with_suffix(".side")
-        cell.argv = profiles.client_argv(step, self._words(scratch))
-        cell.tool = cell.argv[0]
+        argv = profiles.client_argv(step, self._words(scratch))
+        cell.argv = [text.replace(f"{PACKAGE}/", "").replace(f"{self.folder}/", "")
+                     for text in argv]  # As it reads on any machine.
+        cell.tool = argv[0]
         cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
             raise Refused([Problem("TOOL_MISSING", f"{cell.tool} is not in PATH; "
@@ -152,7 +155,7 @@ class Runner:
             watch.idle_memory()
             watch.start()
             began = time.monotonic()
-            pid = client.start(cell.argv, dict(os.environ, LC_ALL="C"), None, out, err)
+            pid = client.start(argv, dict(os.environ, LC_ALL="C"), None, out, err)
             status, was_cut = wait_for(client, pid, step.limit_s)
             cell.wall_s = time.monotonic() - began
             cell.cpu, cell.memory, cell.network, cell.noise = watch.stop()

@@ -14,6 +14,7 @@ from hellobench import attach, group, network, verify
 from hellobench.model import Problem
 
 NOFILE = 65536
+LOG_BYTES = 16384  # kept of the beginning and of the end of what a server wrote
 
 
 class Refused(Exception):
@@ -102,6 +103,8 @@ class Server:
         if self.group is not None and not isinstance(self.group, attach.AttachedGroup):
             self.group.stop(self._stop_signal)
         self._cleanup.close()
+        for kind in (".server.out", ".server.err"):
+            shorten(self.logs.with_suffix(kind))
 
     def _last_words(self):
         path = self.logs.with_suffix(".server.err")
@@ -110,6 +113,17 @@ class Server:
             if lines:
                 return f"; its last line: {lines[-1][:200]}"
         return ""
+
+
+def shorten(path):
+    """Removes a log that is empty, and the middle of a long one: some log every request."""
+    with contextlib.suppress(FileNotFoundError):
+        data = path.read_bytes()
+        if not data:
+            path.unlink()
+        elif len(data) > 2 * LOG_BYTES:
+            left_out = f"\n... {len(data) - 2 * LOG_BYTES} bytes left out ...\n".encode()
+            path.write_bytes(data[:LOG_BYTES] + left_out + data[-LOG_BYTES:])
 
 
 def free_port():
