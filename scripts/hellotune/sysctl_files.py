@@ -21,7 +21,8 @@ import re
 FIELDS = frozenset("side scope default published unit compare since why what check risk counter"
                    " lab doc effect verdict optional".split())
 COMPARES = ("exact", "min", "merge")
-PORT_LIST = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
+NUMBER = re.compile(r"-?[0-9]{1,40}")  # file-max goes up to 2^63-1
+PORT_LIST = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*")
 
 
 SWAPPED = str.maketrans("./", "/.")
@@ -171,7 +172,7 @@ class _Parser:
             raise ParseError(self.path, setting.line, "compare is one of " + " ".join(COMPARES))
         if setting.explain_only:
             return
-        if setting.compare == "min" and not re.fullmatch(r"-?[0-9]+", setting.value):
+        if setting.compare == "min" and not NUMBER.fullmatch(setting.value):
             raise ParseError(self.path, setting.line, "compare: min needs one number")
         if setting.compare == "merge" and not PORT_LIST.fullmatch(setting.value):
             raise ParseError(self.path, setting.line,

@@ -68,7 +68,7 @@ class WhatIsRefused(unittest.TestCase):
         self.refused("a.b =\n", 1, "expected KEY = VALUE")
 
     def test_keys_that_leave_the_tree(self):
-        for key in ("../x", "net/../../etc/passwd", "net....etc", "/etc/passwd", "net.core./x",
+        for key in ("../x", "net/../../etc/passwd", "net....etc", "/etc/passwd",
                     "net.", ".net", "somaxconn", "a b.c", "a.b$(id)", "a.\u00e9", "net.//.x",
                     "net/core/", "..", "-"):
             with self.subTest(key=key):
