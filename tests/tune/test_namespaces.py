@@ -225,15 +225,18 @@ class InNamespaces(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("TUNE_ROOT", "TUNE_SYSCTL_DIR")}
         environment["TUNE_STATE_DIR"] = str(self.state)
-        probe = subprocess.run([*prefix, "unshare", "-Urnm", "true"], capture_output=True, text=True)
+        unshare = [*prefix, "unshare", "-Urnm"]
+        if not all(map(shutil.which, ("unshare", *prefix[:1]))):
+            self.skipTest("unshare and setpriv (util-linux) are not here")
+        probe = subprocess.run([*unshare, "true"], capture_output=True, text=True)
         if probe.returncode:
             self.skipTest(f"no user namespaces here: {probe.stderr.strip()}")
         script = IN_NAMESPACE.format(
             scripts=str(self.copy / "scripts"), here=str(self.copy / "tests/tune"),
             outside=os.stat("/proc/self/ns/net").st_ino, function=function.__name__,
             skipped=SKIPPED)
-        done = subprocess.run([*prefix, "unshare", "-Urnm", sys.executable, "-B", "-c", script],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run([*unshare, sys.executable, "-B", "-c", script], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=DEADLINE, env=environment, cwd="/")
         if done.returncode == SKIPPED:
             self.skipTest(done.stdout.strip())

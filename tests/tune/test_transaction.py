@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """apply and revert on a machine made of files: all or nothing, and exactly back."""
 
+import fcntl
 import os
 import signal
 import threading
@@ -122,7 +123,6 @@ class Apply(OnAMachine):
         store = self.machine.root / "run/tune"
         store.mkdir(parents=True)
         with open(store / "lock", "w", encoding="ascii") as lock:
-            import fcntl
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.assertIn("another tune", self.tune("apply", status=4))
         self.assert_as_before()
@@ -318,7 +318,7 @@ class Revert(OnAMachine):
         self.tune("apply", "server")
         self.set("kernel/random/boot_id", "99999999-2222-3333-4444-555555555555\n")
         after = self.machine.everything()
-        self.assertIn("another boot", self.tune("revert"))
+        self.assertIn("other boots", self.tune("revert"))
         self.assertEqual(self.machine.everything(), after)
 
     def test_in_another_network_namespace_nothing_is_restored(self):
@@ -327,7 +327,7 @@ class Revert(OnAMachine):
         namespace.rename(namespace.with_name("old"))
         Machine.put(namespace, "")
         after = self.machine.everything()
-        self.assertIn("another boot or network namespace", self.tune("revert"))
+        self.assertIn("other boots or network namespaces", self.tune("revert"))
         self.assertEqual(self.machine.everything(), after)
 
     def test_a_namespace_that_got_an_old_ones_inode_is_another_one(self):

@@ -2,9 +2,10 @@
 """show, diff, verify, explain, docker-args and the command line itself, on a machine of files."""
 
 import os
+import subprocess
 import unittest
 
-from fake_machine import Machine, machine
+from fake_machine import TUNE, Machine, machine
 
 
 class OnAMachine(unittest.TestCase):
@@ -60,6 +61,11 @@ class Verify(OnAMachine):
                          ("net.core.somaxconn", "65535", "4096", "differs"))
 
 
+    def test_lines_that_are_only_checked_can_not_be_applied(self):
+        self.assertIn("only checked", self.tune("apply", "verify"))
+        self.assertIsNone(self.machine.state_file())
+
+
 class Diff(OnAMachine):
     def test_its_status_says_whether_anything_differs(self):
         self.assertIn("+ net.core.somaxconn >= 65535", self.tune("diff", "server", status=1))
@@ -88,7 +94,7 @@ class Show(OnAMachine):
     def test_json_has_the_surroundings(self):
         _, value = self.machine.json("show")
         self.assertIn("open files", value["environment"])
-        self.assertIn("(the initial one)", value["environment"]["network namespace"])
+        self.assertIn(", the initial one", value["environment"]["network namespace"])
 
 
 class Explain(OnAMachine):
@@ -143,8 +149,6 @@ class CommandLine(OnAMachine):
     def test_a_reader_that_goes_away_does_not_stop_an_apply(self):
         read, write = os.pipe()
         os.close(read)
-        import subprocess
-        from fake_machine import TUNE
         subprocess.run([TUNE, "apply"], env=self.machine.environment(), stdout=write, stderr=write,
                        timeout=30)
         os.close(write)
