@@ -5,7 +5,6 @@ import argparse
 import dataclasses
 import json
 import os
-import pathlib
 import sys
 
 from hellotune import compare, containers, explain, profiles, transaction, watch
@@ -23,8 +22,9 @@ BAD = (Outcome.FAILED, Outcome.IMPOSSIBLE, Outcome.KEPT)
 
 EPILOG = """\
 exit status: 0 done, or as wanted; 1 a value differs, or the change failed and was taken back;
-2 bad usage, or a file that can't be understood; 3 not possible here, nothing was changed; 4 another
-tune is at work; 5 watch --strict: a loss counter moved.
+2 bad usage, or a file that can't be understood; 3 not possible here: nothing was changed (with
+--keep-going: only what could be); 4 another tune is at work; 5 watch --strict: a loss counter
+moved.
 
 environment: TUNE_SYSCTL_DIR where the profiles are (default: sysctl/); TUNE_STATE_DIR where apply
 keeps what revert needs (default: /run/tune for root, else $XDG_RUNTIME_DIR/tune); TUNE_ROOT a

@@ -3,22 +3,16 @@
 
 import unittest
 
-from fake_machine import Machine, machine
+from fake_machine import Machine, OnAMachine
 from hellotune import persist
 
 OURS = "etc/sysctl.d/60-hello-uring.conf"
 
 
-class Persist(unittest.TestCase):
+class Persist(OnAMachine):
     def setUp(self):
-        self.machine = self.enterContext(machine())
+        super().setUp()
         self.file = self.machine.root / OURS
-        self.before = self.machine.everything()
-
-    def tune(self, *arguments, status=0):
-        got, said = self.machine.tune(*arguments)
-        self.assertEqual(got, status, said)
-        return said
 
     def put(self, name, text):
         Machine.put(self.machine.root / name, text)
@@ -29,7 +23,7 @@ class Persist(unittest.TestCase):
         self.assertEqual((self.machine.root / "etc/sysctl.conf").read_text(),
                          "# the administrator's\n")
         self.tune("revert")
-        self.assertEqual(self.machine.everything(), self.before)
+        self.assert_as_before()
 
     def test_nothing_is_written_without_the_option(self):
         self.tune("apply", "server")
@@ -64,7 +58,7 @@ class Persist(unittest.TestCase):
         self.assertIn("--force", self.tune("revert", status=1))
         self.assertTrue(self.file.exists())
         self.tune("revert", "--force")
-        self.assertEqual(self.machine.everything(), self.before)
+        self.assert_as_before()
 
     def test_after_a_reboot_revert_removes_the_file_and_no_value_is_touched(self):
         self.tune("apply", "--persist")
@@ -91,11 +85,11 @@ class Persist(unittest.TestCase):
         persist.BootFile.write = full
         self.addCleanup(setattr, persist.BootFile, "write", real)
         self.assertIn("No space left", self.tune("apply", "--persist", status=1))
-        self.assertEqual(self.machine.everything(), self.before)
+        self.assert_as_before()
 
     def test_a_dry_run_names_the_file(self):
         self.assertIn(OURS, self.tune("apply", "--persist", "--dry-run"))
-        self.assertEqual(self.machine.everything(), self.before)
+        self.assert_as_before()
 
     def test_a_later_file_with_another_value_is_warned_of_and_fails_verify(self):
         self.put("etc/sysctl.conf", "# first\nnet.core.somaxconn=128\n")
@@ -106,10 +100,7 @@ class Persist(unittest.TestCase):
         self.tune("verify")
 
 
-class AtBoot(unittest.TestCase):
-    def setUp(self):
-        self.machine = self.enterContext(machine())
-
+class AtBoot(OnAMachine):
     def winner(self, key="net.core.somaxconn"):
         line = persist.winner(persist.boot_lines(self.machine.root), key)
         return line and (line.path.removeprefix(str(self.machine.root) + "/"), line.value)

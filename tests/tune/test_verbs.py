@@ -5,20 +5,7 @@ import os
 import subprocess
 import unittest
 
-from fake_machine import TUNE, Machine, machine
-
-
-class OnAMachine(unittest.TestCase):
-    def setUp(self):
-        self.machine = self.enterContext(machine())
-
-    def tune(self, *arguments, status=0):
-        got, said = self.machine.tune(*arguments)
-        self.assertEqual(got, status, said)
-        return said
-
-    def set(self, key, text):
-        Machine.put(self.machine.keys / key, text)
+from fake_machine import TUNE, Machine, OnAMachine
 
 
 class Verify(OnAMachine):
