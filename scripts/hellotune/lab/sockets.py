@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Sockets of a host, what the kernel says of them, and segments written by hand."""
+"""Sockets of a host, and what the kernel says of them."""
 
 import collections
 import contextlib
 import errno
-import os
 import resource
 import select
 import socket
@@ -15,7 +14,6 @@ from hellotune.lab.namespaces import Skip
 
 PORT = 8080
 TCP_INFO_HEAD = struct.Struct("8B24I")  # struct tcp_info of linux/tcp.h, up to tcpi_total_retrans
-FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 def raise_file_limit(needed):
@@ -52,13 +50,11 @@ def start_connect(host, address, port=PORT):
     return sock
 
 
-def connect(host, address, port=PORT, source=None, timeout_seconds=5):
+def connect(host, address, port=PORT, timeout_seconds=5):
     with host.inside():
         sock = socket.socket()
     sock.settimeout(timeout_seconds)
     try:
-        if source:
-            sock.bind(source)
         sock.connect((address, port))
     except OSError:
         sock.close()
@@ -111,33 +107,3 @@ def close_all(*groups):
         for sock in group:
             with contextlib.suppress(OSError):
                 sock.close()
-
-
-def raw_sender(host):
-    with host.inside():
-        try:
-            return socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        except PermissionError as error:
-            raise Skip("no raw sockets here") from error
-
-
-def segment(source, target, flags, sequence=0, acknowledged=0):
-    """An IPv4 packet with a TCP header and nothing else; source and target are (address, port)."""
-    addresses = socket.inet_aton(source[0]) + socket.inet_aton(target[0])
-    tcp = struct.pack("!HHIIBBHHH", source[1], target[1], sequence, acknowledged, 5 << 4, flags,
-                      64240, 0, 0)
-    pseudo = addresses + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
-    tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
-    # The kernel fills in the length, the id and the checksum of the IP header (raw(7)).
-    return struct.pack("!BBHHHBBH", 0x45, 0, 0, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses + tcp
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def file_count():
-    return len(os.listdir("/proc/self/fd"))
