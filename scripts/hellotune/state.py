@@ -17,6 +17,7 @@ import os
 import pathlib
 import socket
 import stat
+import sys
 
 SO_NETNS_COOKIE = 71  # asm-generic/socket.h; Python 3.11 has no name for it
 TITLE = "# What scripts/tune changed: key, value before, values written. revert restores it."
@@ -64,7 +65,7 @@ def netns_cookie():
             number = probe.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8)
     except OSError:
         return "-"
-    return str(int.from_bytes(number, "little" if os.sys.byteorder == "little" else "big"))
+    return str(int.from_bytes(number, sys.byteorder))
 
 
 @dataclasses.dataclass
@@ -137,64 +138,70 @@ class Store:
 
     def load(self):
         """The state of this boot and namespace; an empty one if nothing was applied."""
-        return self._find()[1] or State()
+        folder = self.holder()
+        return State() if folder is None else self._read(folder)
 
-    def path(self):
-        """Where the state is, or would be."""
-        return self._find()[0] / self.identity.name
+    def holder(self):
+        """The folder this boot's and namespace's state is in, or None."""
+        return next((folder for folder in self.folders if self._read(folder) is not None), None)
 
-    def _find(self):
-        for folder in self.folders:
-            text = read_trusted(folder / self.identity.name)
-            if text is not None:
-                try:
-                    state = State.parse(text, self.identity)
-                except ValueError as error:
-                    raise StateError(f"{folder / self.identity.name}: {error}; look at it, then"
-                                     " remove it") from error
-                if state is not None:
-                    return folder, state
-        usable = [folder for folder in self.folders if make_folder(folder)]
-        return (usable or self.folders)[0], None
+    def _read(self, folder):
+        path = folder / self.identity.name
+        text = read_trusted(path)
+        try:
+            return None if text is None else State.parse(text, self.identity)
+        except ValueError as error:
+            raise StateError(f"{path}: {error}; look at it, then remove it") from error
 
-    def save(self, state):
+    def save(self, state, folder):
         """Replaces the file by state; with nothing in it, removes the file."""
-        path = self.path()
-        if not state.changes and not state.profiles:
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
-            sync_folder(path.parent)
+        path = folder / self.identity.name
+        if state.changes or state.profiles:
+            write_atomically(path, state.text(self.identity), 0o644)
             return
-        write_atomically(path, state.text(self.identity), 0o644)
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        sync_folder(folder)
+
+    def leftovers(self):
+        """What an apply that was killed did not get to rename."""
+        return [path for folder in self.folders for path in folder.glob(".state.*.tmp")]
 
     def others(self):
         """State files of other boots and namespaces, to be mentioned, never used."""
         return sorted(path for folder in self.folders if folder.is_dir()
-                      for path in folder.glob("state.*.*") if path != self.path())
+                      for path in folder.glob("state.*.*")
+                      if path != folder / self.identity.name or self.holder() != folder)
 
     @contextlib.contextmanager
     def locked(self):
-        folder = self.path().parent
-        try:
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
-                           0o600)
-        except OSError as error:
+        """The folder to save in, while nobody else works with it."""
+        holder = self.holder()
+        usable = [folder for folder in ([holder] if holder else self.folders) if usable_as(folder)]
+        if not usable:
             raise StateError(f"no place for the state, without which revert could restore nothing:"
-                             f" {folder}: {error.strerror}. Name a folder of yours:"
-                             f" TUNE_STATE_DIR=DIR") from error
+                             f" {self.folders[0]} can't be made, or others may write to it. Name a"
+                             " folder of yours: TUNE_STATE_DIR=DIR")
+        lock = os.open(usable[0] / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+                       0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        except BlockingIOError as error:
-            raise Busy(f"another tune is at work (it holds {folder}/lock)") from error
+            take(lock, usable[0])
+            yield usable[0]
         finally:
             os.close(lock)
 
 
-def make_folder(folder):
-    """Whether folder is there, ours and can be written."""
+def take(lock, folder):
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Busy(f"another tune is at work (it holds {folder}/lock)") from error
+
+
+def usable_as(folder):
+    """Whether folder is there now, nobody's but ours, and can be written."""
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o755, exist_ok=True)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     try:
         return trusted(os.stat(folder)) and os.access(folder, os.W_OK, effective_ids=True)
     except OSError:
@@ -223,9 +230,13 @@ def open_no_follow(path, flags):
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
+def temporary_of(path):
+    return path.with_name(f".{path.name}.tmp")  # no name that anybody reads: sysctl.d wants .conf
+
+
 def write_atomically(path, text, mode):
     """Either the old file or the new one is there, complete, whenever the machine stops."""
-    temporary = path.with_name(f".{path.name}.tmp")  # sysctl.d reads only names in .conf
+    temporary = temporary_of(path)
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
