@@ -2,7 +2,7 @@
 """All experiments, in the order in which a reader should meet them."""
 
 from hellotune.lab import experiment
-from hellotune.lab import queues, handshakes, time_wait, ports, segments, scopes
+from hellotune.lab import queues, handshakes, time_wait, ports, segments, scopes, hello
 
 
 def experiments():

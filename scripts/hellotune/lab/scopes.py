@@ -2,6 +2,7 @@
 """What belongs to a network namespace, what to the machine, and what to a process."""
 
 import errno
+import itertools
 import os
 import pathlib
 import resource
@@ -87,17 +88,17 @@ def nofile(lab):
     """
     sockets.raise_file_limit(400)
     with sockets.listener(lab.server, 100) as listener:
-        before = open_files()
+        before = len(open_files())
         results = exchange(lab, listener, 300, "server")
         lab.did("300 connections, the server closes first")
         lab.check("results", {"ok": 300}, results)
         lab.check("TIME_WAIT on the server", "more than 100", lab.server.count("TIME-WAIT"),
                   lab.server.count("TIME-WAIT") > 100)
-        lab.check("open files, before and after", before, open_files())
+        lab.check("open files, before and after", before, len(open_files()))
 
         clients, _ = sockets.connect_many(lab.client, lab.server.address, 50)
         moved = Moved(lab.server)
-        taken = accept_with_limit(listener, open_files() + 20)
+        taken = accept_with_limit(listener, 20)
         lab.did("50 clients at a server with room for 20 more files")
         lab.check("accepted, then", (20, "EMFILE"), taken)
         lab.check("ListenOverflows", 0, moved["TcpExtListenOverflows"])
@@ -114,16 +115,20 @@ def nofile(lab):
 
 
 def open_files():
-    return len(os.listdir("/proc/self/fd"))
+    """Their numbers, without the one that listdir() itself had open."""
+    return [int(name) for name in os.listdir("/proc/self/fd") if os.path.exists(
+        f"/proc/self/fd/{name}")]
 
 
-def accept_with_limit(listener, limit):
-    """(connections accepted, name of the error that ended it)"""
+def accept_with_limit(listener, room):
+    """(connections accepted, name of the error that ended it), with room for so many files."""
     accepted = []
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     listener.settimeout(2)
-    # listdir() had a file open for itself, which is free again.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit - 1, hard))
+    # The limit is one of numbers: count the free ones from the lowest.
+    free = itertools.filterfalse(set(open_files()).__contains__, itertools.count())
+    limit = next(itertools.islice(free, room, None))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     try:
         while True:
             accepted.append(listener.accept()[0])
