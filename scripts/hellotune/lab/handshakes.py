@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Half-open connections: how many there may be, for how long, and what a full queue does to them."""
+"""Half-open connections: how many, for how long, and what a full queue does to them."""
 
 import socket
 import time
@@ -10,7 +10,6 @@ from hellotune.lab.sockets import PORT
 from hellotune.lab.tap import ACK, RST, STRANGER, SYN, Tap, Writer
 
 FLOOD = 600
-# linux/in.h and linux/tcp.h; the socket module of Python 3.11 has it by the same name.
 SYN_RETRIES_OPTION = (socket.IPPROTO_TCP, socket.TCP_SYNCNT, 5)
 
 
