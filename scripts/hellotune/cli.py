@@ -5,7 +5,6 @@ import argparse
 import dataclasses
 import json
 import os
-import pathlib
 import sys
 
 from hellotune import compare, containers, explain, profiles, transaction, watch
@@ -23,8 +22,9 @@ BAD = (Outcome.FAILED, Outcome.IMPOSSIBLE, Outcome.KEPT)
 
 EPILOG = """\
 exit status: 0 done, or as wanted; 1 a value differs, or the change failed and was taken back;
-2 bad usage, or a file that can't be understood; 3 not possible here, nothing was changed; 4 another
-tune is at work; 5 watch --strict: a loss counter moved.
+2 bad usage, or a file that can't be understood; 3 not possible here: nothing was changed (with
+--keep-going: only what could be); 4 another tune is at work; 5 watch --strict: a loss counter
+moved.
 
 environment: TUNE_SYSCTL_DIR where the profiles are (default: sysctl/); TUNE_STATE_DIR where apply
 keeps what revert needs (default: /run/tune for root, else $XDG_RUNTIME_DIR/tune); TUNE_ROOT a
@@ -64,6 +64,8 @@ def main(arguments=None):
         # Who read our output has gone; what was to be done is done. Python must not try again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except OSError as error:
+        return complain(error, EXIT_FAILED)
 
 
 def parser():
@@ -142,8 +144,6 @@ def do_show(options, session):
         return EXIT_OK
     for name, text in around.items():
         print(f"{name:<18} {text}")
-    for path in store.others():
-        print(f"{'not ours':<18} {path}: of another boot or network namespace; never used here")
     print()
     for row in found:
         print_row(row)
@@ -218,6 +218,9 @@ def do_apply(options, session):
         return transaction.plan(settings, session.tree, session.place, options.allow_global)
 
     steps = planned()
+    if not steps:
+        print("nothing to set: these lines are only checked (tune verify)")
+        return EXIT_OK
     if impossible(steps) and not (options.keep_going and not options.dry_run):
         print_steps(steps)
         return refuse(session, settings, steps)
@@ -306,12 +309,14 @@ def do_revert(options, session):
     store = session.store()
     own = session.boot_file(store)
     state = store.load()
-    leftovers = store.leftovers() + own.leftovers()
+    leftovers = [path for path in store.leftovers() + own.leftovers()
+                 if os.access(path.parent, os.W_OK, effective_ids=True)]
     file_to_go = own.owner() in (Owner.OURS, Owner.EDITED)
     if not (state.changes or state.profiles or leftovers or file_to_go):
         print("nothing was applied in this network namespace since boot")
-        for path in store.others():
-            tell(f"note: {path} is of another boot or network namespace; it is left alone")
+        if store.others():
+            tell(f"note: {store.others()[0].parent} has states of other boots or network"
+                 " namespaces; they are left alone")
         return EXIT_OK
     steps = transaction.plan_revert(state, session.tree, options.force)
     if impossible(steps):
@@ -323,23 +328,22 @@ def do_revert(options, session):
     with store.locked() as folder:
         steps = transaction.plan_revert(store.load(), session.tree, options.force)
         transaction.revert(steps, session.tree, store, folder)
-        print_steps(steps)
-        cleared = clear_boot_file(own, options.force)
+        cleared, said = clear_boot_file(own, options.force)
         for path in leftovers:
             path.unlink(missing_ok=True)
+    print_steps(steps)
+    print(said, end="")
     return EXIT_OK if cleared and not any(step.outcome in BAD for step in steps) else EXIT_FAILED
 
 
 def clear_boot_file(own, force):
-    """Whether nothing of ours is left for the next boot."""
-    owner = own.owner()
+    """(whether nothing of ours is left for the next boot, what to say)"""
     if own.removable(force):
         own.remove()
-        print(f"{'removed':<17}{own.path}")
-    elif owner is Owner.EDITED:
-        print(f"{'kept':<17}{own.path}: somebody else changed it; --force removes it")
-        return False
-    return True
+        return True, f"{'removed':<17}{own.path}\n"
+    if own.owner() is Owner.EDITED:
+        return False, (f"{'kept':<17}{own.path}: somebody else changed it; --force removes it\n")
+    return True, ""
 
 
 def do_explain(options, session):

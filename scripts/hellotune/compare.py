@@ -88,8 +88,8 @@ def environment(tree, place, store, own):
     holder = store.holder()
     return {
         "kernel": os.uname().release,
-        "network namespace": f"{identity.inode}"
-                             f" ({'the initial one' if place.initial_netns else 'not the initial'})",
+        "network namespace": f"{identity.inode}, {'' if place.initial_netns else 'not '}the initial"
+                             " one",
         "container": place.container or "none seen",
         "rights": f"uid {place.uid}, CAP_NET_ADMIN {'yes' if place.net_admin else 'no'}",
         "open files": f"soft {soft}, hard {hard}, fs.nr_open {tree.read('fs.nr_open') or '?'}",

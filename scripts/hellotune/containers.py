@@ -59,7 +59,8 @@ class Place:
         if key.startswith("net.") and not self.initial_netns:
             return ("not in this network namespace: the key exists once per machine, in the"
                     " initial one, or this kernel has none")
-        return f"Linux {os.uname().release} has no such key (older or newer, or a module not loaded)"
+        return (f"Linux {os.uname().release} has no such key: it is too old or too new for it, or a"
+                " module is not loaded")
 
     def refusal_of_global(self):
         where = f"this container ({self.container})" if self.container else "this namespace"

@@ -107,7 +107,7 @@ class State:
         state = cls()
         for line in text[len(head):].splitlines():
             name, *values = line.split("\t")
-            if name == "#profile":
+            if name == "#profile" and values:
                 state.profiles.append(unescape(values[0]))
             elif len(values) >= 2:
                 original, *ours = map(unescape, values)
@@ -201,7 +201,8 @@ def take(lock, folder):
 def usable_as(folder):
     """Whether folder is there now, nobody's but ours, and can be written."""
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)  # whatever the umask: verify by an ordinary user reads root's state
     try:
         return trusted(os.stat(folder)) and os.access(folder, os.W_OK, effective_ids=True)
     except OSError:

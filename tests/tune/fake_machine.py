@@ -15,8 +15,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import unittest
+from unittest import mock
 
 from hellotune import cli
+from hellotune.kernel_keys import KeyTree, WriteError
 
 TUNE = pathlib.Path(__file__).resolve().parents[2] / "scripts/tune"
 BOOT = "11111111-2222-3333-4444-555555555555"
@@ -44,6 +47,8 @@ PROFILES = {
 
 
 class Machine:
+    tree = KeyTree
+
     def __init__(self, base):
         self.root = pathlib.Path(base) / "root"
         self.profiles = pathlib.Path(base) / "sysctl"
@@ -90,7 +95,8 @@ class Machine:
         os.environ.clear()
         os.environ.update(self.environment())
         try:
-            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            with (mock.patch.object(cli, "KeyTree", self.tree),
+                  contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)):
                 try:
                     status = cli.main(list(arguments))
                 except SystemExit as stopped:
@@ -113,6 +119,38 @@ class Machine:
 def machine():
     with tempfile.TemporaryDirectory() as base:
         yield Machine(base)
+
+
+class OnAMachine(unittest.TestCase):
+    def setUp(self):
+        self.machine = self.enterContext(machine())
+        self.before = self.machine.everything()
+
+    def tune(self, *arguments, status=0):
+        got, said = self.machine.tune(*arguments)
+        self.assertEqual(got, status, said)
+        return said
+
+    def assert_as_before(self):
+        self.assertEqual(self.machine.everything(), self.before)
+
+    def use_tree(self, tree):
+        """From now on tune meets a kernel of this kind."""
+        real = self.machine.tree
+        self.machine.tree = tree
+        self.addCleanup(setattr, self.machine, "tree", real)
+
+    def set(self, key, text):
+        Machine.put(self.machine.keys / key, text)
+
+
+class RefusingTree(KeyTree):
+    """A kernel that refuses values, shows others than were written, or takes half a list."""
+
+    def write(self, key, text):
+        if text.strip() in ("7", "65535 2000"):
+            raise WriteError("the kernel refused it: Invalid argument (EINVAL)")
+        super().write(key, text)
 
 
 def killed_at_every_call(action, take_whole):

@@ -1,31 +1,15 @@
 # SPDX-License-Identifier: MIT
 """apply and revert on a machine made of files: all or nothing, and exactly back."""
 
+import fcntl
 import os
 import signal
 import threading
 import unittest
 
-from fake_machine import Machine, killed_at_every_call, machine
+from fake_machine import Machine, OnAMachine, RefusingTree
 from hellotune import kernel_keys, transaction
-from hellotune.kernel_keys import KeyTree, WriteError
-
-
-class OnAMachine(unittest.TestCase):
-    def setUp(self):
-        self.machine = self.enterContext(machine())
-        self.before = self.machine.everything()
-
-    def tune(self, *arguments, status=0):
-        got, said = self.machine.tune(*arguments)
-        self.assertEqual(got, status, said)
-        return said
-
-    def assert_as_before(self):
-        self.assertEqual(self.machine.everything(), self.before)
-
-    def set(self, key, text):
-        Machine.put(self.machine.keys / key, text)
+from hellotune.kernel_keys import KeyTree
 
 
 class Apply(OnAMachine):
@@ -122,7 +106,6 @@ class Apply(OnAMachine):
         store = self.machine.root / "run/tune"
         store.mkdir(parents=True)
         with open(store / "lock", "w", encoding="ascii") as lock:
-            import fcntl
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.assertIn("another tune", self.tune("apply", status=4))
         self.assert_as_before()
@@ -143,15 +126,6 @@ class Apply(OnAMachine):
         self.assertIn("the host has these values", self.tune("apply", "server"))
 
 
-class RefusingTree(KeyTree):
-    """A kernel that refuses values, shows others than were written, or takes half a list."""
-
-    def write(self, key, text):
-        if text.strip() in ("7", "65535 2000"):
-            raise WriteError("the kernel refused it: Invalid argument (EINVAL)")
-        super().write(key, text)
-
-
 class Failures(OnAMachine):
     def setUp(self):
         super().setUp()
@@ -159,21 +133,15 @@ class Failures(OnAMachine):
             "net.core.somaxconn = 128\nnet.ipv4.tcp_migrate_req = 1\nnet.ipv4.tcp_tw_reuse = 7\n"
             "net.ipv4.ip_local_port_range = 10240 65535\n")
 
-    def refusing(self):
-        real = kernel_keys.KeyTree.from_environment
-        kernel_keys.KeyTree.from_environment = classmethod(
-            lambda cls: RefusingTree(real().root))
-        self.addCleanup(setattr, kernel_keys.KeyTree, "from_environment", real)
-
     def test_a_refused_value_takes_back_all_keys_of_the_run(self):
-        self.refusing()
+        self.use_tree(RefusingTree)
         said = self.tune("apply", self.bad, status=1)
         self.assertIn("EINVAL", said)
         self.assertRegex(said, "rolled back +net.core.somaxconn")
         self.assert_as_before()
 
     def test_a_failed_second_apply_leaves_the_first_ones_values_and_state(self):
-        self.refusing()
+        self.use_tree(RefusingTree)
         self.tune("apply", "server")
         applied = self.machine.everything()
         self.tune("apply", self.bad, status=1)
@@ -182,7 +150,7 @@ class Failures(OnAMachine):
         self.assert_as_before()
 
     def test_with_keep_going_only_the_refused_key_is_taken_back(self):
-        self.refusing()
+        self.use_tree(RefusingTree)
         said = self.tune("apply", self.bad, "--keep-going", status=1)
         self.assertRegex(said, "failed +net.ipv4.tcp_tw_reuse")
         self.assertEqual(self.machine.key("net/ipv4/tcp_tw_reuse"), "2\n")
@@ -228,13 +196,8 @@ class Failures(OnAMachine):
                     os.kill(os.getpid(), which)
 
         self.assertIs(threading.current_thread(), threading.main_thread())
-        real = kernel_keys.KeyTree.from_environment
-        kernel_keys.KeyTree.from_environment = classmethod(
-            lambda cls: Interrupting(real().root))
-        try:
-            return self.tune("apply", path, status=1)
-        finally:
-            kernel_keys.KeyTree.from_environment = real
+        self.use_tree(Interrupting)
+        return self.tune("apply", path, status=1)
 
     def test_the_state_is_on_the_disk_before_the_first_write(self):
         seen = []
@@ -244,9 +207,7 @@ class Failures(OnAMachine):
                 seen.append(self.machine.state_file().read_text())
                 super().write(key, text)
 
-        real = kernel_keys.KeyTree.from_environment
-        kernel_keys.KeyTree.from_environment = classmethod(lambda cls: Looking(real().root))
-        self.addCleanup(setattr, kernel_keys.KeyTree, "from_environment", real)
+        self.use_tree(Looking)
         self.tune("apply")
         self.assertIn("net.core.somaxconn\t4096\\n\t65535\n", seen[0])
         self.assertIn("net.ipv4.tcp_migrate_req\t0\\n\t1\n", seen[0])
@@ -318,7 +279,7 @@ class Revert(OnAMachine):
         self.tune("apply", "server")
         self.set("kernel/random/boot_id", "99999999-2222-3333-4444-555555555555\n")
         after = self.machine.everything()
-        self.assertIn("another boot", self.tune("revert"))
+        self.assertIn("other boots", self.tune("revert"))
         self.assertEqual(self.machine.everything(), after)
 
     def test_in_another_network_namespace_nothing_is_restored(self):
@@ -327,7 +288,7 @@ class Revert(OnAMachine):
         namespace.rename(namespace.with_name("old"))
         Machine.put(namespace, "")
         after = self.machine.everything()
-        self.assertIn("another boot or network namespace", self.tune("revert"))
+        self.assertIn("other boots or network namespaces", self.tune("revert"))
         self.assertEqual(self.machine.everything(), after)
 
     def test_a_namespace_that_got_an_old_ones_inode_is_another_one(self):
@@ -347,59 +308,6 @@ class Revert(OnAMachine):
         self.tune("apply", "server")
         self.tune("revert")
         self.assert_as_before()
-
-
-class Killed(OnAMachine):
-    """The process dies before any one of its calls that change a file."""
-
-    def is_key(self, path):
-        return path.startswith(str(self.machine.keys))
-
-    def killed_at_every_call(self, *arguments):
-        return killed_at_every_call(lambda: self.machine.tune(*arguments), self.is_key)
-
-    def test_in_apply_then_revert_restores_every_byte(self):
-        for number in self.killed_at_every_call("apply", "server", "client", "--persist"):
-            with self.subTest(call=number):
-                self.tune("revert")
-                self.assert_as_before()
-        self.assertGreater(number, 20)
-
-    def test_in_apply_then_the_next_apply_completes_it(self):
-        for number in self.killed_at_every_call("apply", "server", "client"):
-            with self.subTest(call=number):
-                self.tune("apply", "server", "client")
-                self.tune("verify")
-                self.tune("revert")
-                self.assert_as_before()
-
-    def test_in_a_second_apply_then_revert_restores_what_was_before_the_first(self):
-        self.tune("apply", "server")
-        for number in self.killed_at_every_call("apply", "published", "client"):
-            with self.subTest(call=number):
-                self.tune("revert")
-                self.assert_as_before()
-                self.tune("apply", "server")
-
-    def test_in_revert_then_the_next_revert_completes_it(self):
-        self.tune("apply", "server", "client", "--persist")
-        for number in self.killed_at_every_call("revert"):
-            with self.subTest(call=number):
-                self.tune("revert")
-                self.assert_as_before()
-                self.tune("apply", "server", "client", "--persist")
-
-    def test_in_a_roll_back_then_revert_restores_every_byte(self):
-        bad = self.machine.profile("net.core.somaxconn = 1\nnet.ipv4.tcp_migrate_req = 1\n"
-                                   "net.ipv4.tcp_tw_reuse = 7\n")
-        real = kernel_keys.KeyTree.from_environment
-        kernel_keys.KeyTree.from_environment = classmethod(
-            lambda cls: RefusingTree(real().root))
-        self.addCleanup(setattr, kernel_keys.KeyTree, "from_environment", real)
-        for number in self.killed_at_every_call("apply", bad):
-            with self.subTest(call=number):
-                self.tune("revert")
-                self.assert_as_before()
 
 
 class Ports(unittest.TestCase):
