@@ -120,6 +120,8 @@ def call(name, *arguments):
 def leave():
     """This process leaves the machine's network for one of its own. Raises Skip."""
     uid, gid = os.geteuid(), os.getegid()
+    if not os.path.exists("/proc/thread-self/ns/net"):
+        raise Skip("no /proc here, or none with namespaces")
     try:
         # Root needs no user namespace, and in a chroot it gets none (user_namespaces(7)).
         if uid != 0 or libc.unshare(CLONE_NEWNET) != 0:
