@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -102,8 +101,6 @@ def fetch(lab, request):
 @experiment("hello-backlog")
 def hello_backlog(lab):
     """Each of hello-uring's threads has a listener whose queue is as long as somaxconn allows."""
-    if not shutil.which("ss"):
-        raise Skip("no ss(8): install iproute2")
     for limit in (65535, 512):
         lab.set(lab.server, "net.core.somaxconn", limit)
         with running(lab) as (_, log):
@@ -154,8 +151,6 @@ def published(lab):
 
     Only its keys of the namespace are set; the three of the machine are left alone.
     """
-    if not shutil.which("ab"):
-        raise Skip("no ab(1): install apache2-utils")
     sockets.raise_file_limit(1100)
     load(lab, "the kernel's defaults")
     for setting in profiles.load("published"):

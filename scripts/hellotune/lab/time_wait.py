@@ -126,10 +126,11 @@ def fin_timeout(lab):
             sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 1, 2)
             for state, expected in (("TIME-WAIT", 60), ("FIN-WAIT-2", value)):
                 timers = [row.timer_seconds for row in lab.server.rows(state, port)]
-                lab.check(f"seconds left in {state}", f"just under {expected}", timers,
-                          len(timers) == 1 and expected * 0.8 < timers[0] <= expected + 0.1)
+                # Ten seconds are for a busy machine.
+                lab.check(f"seconds left in {state}", f"{expected}, or a little less", timers,
+                          len(timers) == 1 and expected - 10 < timers[0] <= expected + 0.1)
         if last:
-            gone = sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 0, value + 2)
+            gone = sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 0, value + 10)
             lab.check(f"FIN-WAIT-2 gone after {value} s", True, gone)
             lab.check("TIME-WAIT still there", 1, lab.server.count("TIME-WAIT", port))
         client.close()
