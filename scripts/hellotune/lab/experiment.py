@@ -78,13 +78,8 @@ class Moved:
     def __getitem__(self, name):
         return self.host.counters().get(name, 0) - self.before.get(name, 0)
 
-    def losses(self):
-        """The counters that say that a connection was lost or delayed, as far as they moved."""
+    def losses(self, names):
+        """Those of the counters that moved."""
         now = self.host.counters()
-        moved = {name: now.get(name, 0) - self.before.get(name, 0) for name in LOSSES}
+        moved = {name: now.get(name, 0) - self.before.get(name, 0) for name in names}
         return {name: count for name, count in moved.items() if count}
-
-
-LOSSES = ("TcpExtListenOverflows", "TcpExtListenDrops", "TcpExtTCPReqQFullDrop",
-          "TcpExtTCPReqQFullDoCookies", "TcpExtTCPTimeWaitOverflow", "TcpExtTCPAbortOnOverflow",
-          "TcpExtTCPBacklogDrop", "TcpAttemptFails", "TcpExtTCPSynRetrans")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Half-open connections: how many there may be, for how long, and what a full queue does to them."""
+"""Half-open connections: how many, for how long, and what a full queue does to them."""
 
 import socket
 import time
@@ -10,7 +10,6 @@ from hellotune.lab.sockets import PORT
 from hellotune.lab.tap import ACK, RST, STRANGER, SYN, Tap, Writer
 
 FLOOD = 600
-# linux/in.h and linux/tcp.h; the socket module of Python 3.11 has it by the same name.
 SYN_RETRIES_OPTION = (socket.IPPROTO_TCP, socket.TCP_SYNCNT, 5)
 
 
@@ -62,11 +61,11 @@ def synack_retries(lab):
         started = time.monotonic()
         sockets.wait_until(lambda: lab.server.count("SYN-RECV") == 40, 1)
         lab.check("half-open at first", (20, 20), halves(lab, other))
-        sockets.wait_until(lambda: lab.server.count("SYN-RECV", PORT) == 0, 4.5)
+        sockets.wait_until(lambda: lab.server.count("SYN-RECV", PORT) == 0, 6)
         seconds = time.monotonic() - started
         lab.check("half-open in the end", (0, 20), halves(lab, other))
-        lab.check("seconds until the plain ones were gone", "3, not 1", round(seconds, 1),
-                  2.5 < seconds < 4.5)
+        lab.check("seconds until the plain ones were gone", "3, not 1 or 7", round(seconds, 1),
+                  2.5 < seconds < 6)
         lab.check("TCPSynRetrans", "20 and more", moved["TcpExtTCPSynRetrans"],
                   moved["TcpExtTCPSynRetrans"] >= 20)
 

@@ -21,6 +21,7 @@ SERVER_ADDRESS, CLIENT_ADDRESS = "10.77.0.1", "10.77.0.2"
 STATES = {"01": "ESTAB", "02": "SYN-SENT", "03": "SYN-RECV", "04": "FIN-WAIT-1", "05": "FIN-WAIT-2",
           "06": "TIME-WAIT", "07": "CLOSE", "08": "CLOSE-WAIT", "09": "LAST-ACK", "0A": "LISTEN",
           "0B": "CLOSING"}
+PACKAGES = {"ip": "iproute2", "ss": "iproute2", "ab": "apache2-utils"}
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -100,6 +101,8 @@ class Host:
         return len(self.rows(state, port))
 
     def run(self, *command, **options):
+        """The finished process; the first word names a tool. Raises Skip, CalledProcessError."""
+        command = [tool(command[0]), *command[1:]]
         with self.inside():
             return subprocess.run(command, check=True, capture_output=True, text=True,
                                   timeout=30, **options)
@@ -111,6 +114,14 @@ class Host:
         return pathlib.Path("/proc/sys", key_path(key))
 
 
+def tool(name):
+    """Its path, also where a user's PATH leaves out the administrator's folders. Raises Skip."""
+    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not found:
+        raise Skip(f"no {name}: install {PACKAGES[name]}")
+    return found
+
+
 def call(name, *arguments):
     if getattr(libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
@@ -120,6 +131,8 @@ def call(name, *arguments):
 def leave():
     """This process leaves the machine's network for one of its own. Raises Skip."""
     uid, gid = os.geteuid(), os.getegid()
+    if not os.path.exists("/proc/thread-self/ns/net"):
+        raise Skip("no /proc here, or none with namespaces")
     try:
         # Root needs no user namespace, and in a chroot it gets none (user_namespaces(7)).
         if uid != 0 or libc.unshare(CLONE_NEWNET) != 0:
@@ -155,8 +168,6 @@ def bring_up(host, link):
 
 def pair():
     """(server, client), joined by a veth pair, in the network that leave() gave us."""
-    if not shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
-        raise Skip("no ip(8): install iproute2")
     server = Host("server", SERVER_ADDRESS)
     client = fresh("client", CLIENT_ADDRESS)
     try:

@@ -81,7 +81,8 @@ def migrate(lab):
         lab.check("clients reset", expected_resets, answers.count("ECONNRESET"))
         lab.check("clients served", 100 - expected_resets, answers.count(b"hello"))
         lab.check("accepted by the other", 100 - expected_resets, served)
-        lab.check("TCPMigrateReqSuccess", there if value else 0, moved["TcpExtTCPMigrateReqSuccess"])
+        lab.check("TCPMigrateReqSuccess", there if value else 0,
+                  moved["TcpExtTCPMigrateReqSuccess"])
         sockets.close_all(clients, [second])
 
 

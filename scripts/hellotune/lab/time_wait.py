@@ -2,6 +2,7 @@
 """TIME_WAIT: which side has it, who may take such a port over, and what ends it early."""
 
 import collections
+import contextlib
 import time
 
 from hellotune.lab import sockets
@@ -64,41 +65,50 @@ def sides(lab, port):
 
 @experiment("tw-reuse", quick=True)
 def tw_reuse(lab):
-    """tcp_tw_reuse = 1 lets connect() take over its own TIME_WAIT, with timestamps and after a while.
+    """tcp_tw_reuse = 1 lets connect() take over its own TIME_WAIT, after a while, with timestamps.
 
     2, the default, does so on loopback alone. The while is a second, or tcp_tw_reuse_delay
-    milliseconds since Linux 6.14. In each row 100 connections that the client closed first have
-    used up its 100 ports; then 50 more are tried.
+    milliseconds since Linux 6.14. In each row 100 connections that the client closed first use up
+    its 100 ports; after a pause 50 more are tried.
     """
     lab.set(lab.client, RANGE, "40000 40099")
-    rows = [("veth", 0, 1, False), ("veth", 2, 1, False), ("veth", 1, 1, True),
-            ("veth", 1, 0, False), ("lo", 0, 1, False), ("lo", 2, 1, True)]
-    wait_seconds = 2.1  # In whole seconds, and more than one, before 6.14.
+    pause_seconds = 2.1  # In whole seconds, and more than one, before 6.14.
     if lab.client.has(TW_DELAY):
         lab.set(lab.client, TW_DELAY, 100)
-        wait_seconds = 0.3
-    for number, (path, value, timestamps, reused) in enumerate(rows):
-        lab.set(lab.client, TW_REUSE, value)
-        lab.set(lab.client, "net.ipv4.tcp_timestamps", timestamps)
-        reuse_row(lab, path, PORT + number, wait_seconds, reused)
-    lab.set(lab.client, "net.ipv4.tcp_timestamps", 1)
-    if lab.client.has(TW_DELAY):
-        lab.set(lab.client, TW_REUSE, 1)
-        lab.set(lab.client, TW_DELAY, 60000)
-        reuse_row(lab, "veth", PORT + len(rows), wait_seconds, False)
+        pause_seconds = 0.3
+    # Where, with timestamps at first, then tcp_tw_reuse, and whether the ports are taken over.
+    rows = [("veth", 1, 0, False), ("veth", 1, 2, False), ("veth", 1, 1, True),
+            ("veth", 0, 1, False), ("lo", 1, 0, False), ("lo", 1, 2, True)]
+    with contextlib.ExitStack() as opened:
+        # Each row has a port of the server to itself: the tuples of others don't count.
+        listeners = [opened.enter_context(tw_listener(lab, row[0], PORT + number))
+                     for number, row in enumerate(rows)]
+        for (path, stamped, _, _), listener in zip(rows, listeners):
+            lab.set(lab.client, "net.ipv4.tcp_timestamps", stamped)
+            lab.did(f"{path}: 100 connections to port {listener.getsockname()[1]}")
+            lab.check("results", {"ok": 100}, exchange(lab, listener, 100, "client"))
+        lab.set(lab.client, "net.ipv4.tcp_timestamps", 1)
+        lab.did(f"a pause of {pause_seconds} s")
+        time.sleep(pause_seconds)
+        for (path, _, value, reused), listener in zip(rows, listeners):
+            lab.set(lab.client, TW_REUSE, value)
+            try_again(lab, path, listener, reused)
+        if lab.client.has(TW_DELAY):
+            lab.set(lab.client, TW_REUSE, 1)
+            lab.set(lab.client, TW_DELAY, 60000)
+            try_again(lab, "veth", listeners[0], False)
 
 
-def reuse_row(lab, path, port, wait_seconds, reused):
-    # Another port of the server for each row: the tuples of earlier rows don't count.
+def tw_listener(lab, path, port):
     host, address = (lab.client, "127.0.0.1") if path == "lo" else (lab.server, None)
-    with sockets.listener(host, 100, port=port, address=address) as listener:
-        first = exchange(lab, listener, 100, "client")
-        time.sleep(wait_seconds)
-        moved = Moved(lab.client)
-        second = exchange(lab, listener, 50, "client")
-    lab.did(f"{path}: 100 connections, {wait_seconds} s pause, 50 more")
-    lab.check("the 100", {"ok": 100}, first)
-    lab.check("the 50", {"ok": 50} if reused else {"EADDRNOTAVAIL": 50}, second)
+    return sockets.listener(host, 100, port=port, address=address)
+
+
+def try_again(lab, path, listener, reused):
+    moved = Moved(lab.client)
+    results = exchange(lab, listener, 50, "client")
+    lab.did(f"{path}: 50 more to port {listener.getsockname()[1]}")
+    lab.check("results", {"ok": 50} if reused else {"EADDRNOTAVAIL": 50}, results)
     lab.check("TWRecycled", 50 if reused else 0, moved["TcpExtTWRecycled"])
 
 
@@ -116,10 +126,11 @@ def fin_timeout(lab):
             sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 1, 2)
             for state, expected in (("TIME-WAIT", 60), ("FIN-WAIT-2", value)):
                 timers = [row.timer_seconds for row in lab.server.rows(state, port)]
-                lab.check(f"seconds left in {state}", f"just under {expected}", timers,
-                          len(timers) == 1 and expected * 0.8 < timers[0] <= expected + 0.1)
+                # Ten seconds are for a busy machine.
+                lab.check(f"seconds left in {state}", f"{expected}, or a little less", timers,
+                          len(timers) == 1 and expected - 10 < timers[0] <= expected + 0.1)
         if last:
-            gone = sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 0, value + 2)
+            gone = sockets.wait_until(lambda: lab.server.count("FIN-WAIT-2", port) == 0, value + 10)
             lab.check(f"FIN-WAIT-2 gone after {value} s", True, gone)
             lab.check("TIME-WAIT still there", 1, lab.server.count("TIME-WAIT", port))
         client.close()
