@@ -90,6 +90,9 @@ def add_measuring(verbs):
                         help="server and client on the same processors, or each on its own")
     parser.add_argument("--server-cpus", type=cpu_list, metavar="LIST", help="such as 0 or 0-3")
     parser.add_argument("--client-cpus", type=cpu_list, metavar="LIST")
+    parser.add_argument("--sysctl", choices=("default", "recommended", "published"),
+                        help="in two network namespaces of the run's own, with that list of "
+                             "kernel settings (see sysctl/); needs no root")
     parser.add_argument("--port", type=positive, help="default: the profile's, or a free one")
     parser.add_argument("--seed", type=int, default=1, help="of the random order; default: 1")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",

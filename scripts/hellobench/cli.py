@@ -9,12 +9,13 @@ import pathlib
 import signal
 import sys
 
-from hellobench import arguments, attach, parsers
+from hellobench import arguments, attach, namespaces, parsers
 from hellobench import profile as profiles
 from hellobench.errors import HarnessError, NotInstalled, UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTRANTS, PROFILES = ROOT / "scripts" / "entrants", ROOT / "scripts" / "profiles"
+SYSCTL = ROOT / "sysctl"
 RESULTS = ROOT / "build" / "bench"
 BINARY = ROOT / "build" / "release" / "hello-uring"
 
@@ -102,6 +103,10 @@ def run(options):
     changes = {name: getattr(options, name) for name in ("blocks", "topology", "port")
                if getattr(options, name) is not None}
     profile = dataclasses.replace(profile, **changes)
+    pair = None
+    if options.sysctl and not options.dry_run:
+        pair = namespaces.Pair(options.sysctl, SYSCTL)
+        profile = in_namespaces(profile, pair)
     names = options.entrants.split(",") if options.entrants else profile.entrants
     entrants = chosen(names, known_entrants(), "all")
     entrants += [attach.parse(text) for text in options.attach]
@@ -109,7 +114,8 @@ def run(options):
     plan = planning.make(
         profile, entrants, seed=options.seed, quick=options.quick, server_cpus=server_cpus,
         client_cpus=client_cpus, baseline=options.baseline or entrants[0].id,
-        git=planning.git_state(ROOT), binary_sha256=planning.sha256(BINARY))
+        git=planning.git_state(ROOT), binary_sha256=planning.sha256(BINARY),
+        sysctl=pair.described() if pair else None)
     if options.baseline and options.baseline not in {each.id for each in entrants}:
         raise UsageError(f"--baseline {options.baseline} is not among the entrants of this run")
     if options.dry_run:
@@ -117,7 +123,15 @@ def run(options):
         return listing.show_commands(plan, profile, entrants)
     folder = options.out or new_folder(profile.id)
     prepare(folder, plan)
-    return measure(folder, plan, profile, entrants, options, plan.cells)
+    return measure(folder, plan, profile, entrants, options, plan.cells, pair)
+
+
+def in_namespaces(profile, pair):
+    """The profile with the server's address in its namespace instead of loopback."""
+    steps = [dataclasses.replace(step, argv=[text.replace(f"//{profile.host}:",
+                                                          f"//{pair.server.address}:")
+                                             for text in step.argv]) for step in profile.steps]
+    return dataclasses.replace(profile, host=pair.server.address, steps=steps)
 
 
 def processors(options, profile):
@@ -170,10 +184,11 @@ def resume(options):
                           versions={each.id: each.status().version for each in entrants})
     with journals.Journal(options.folder / journals.FILE) as journal:
         left = planning.remaining(plan, journal.cells())
-    return measure(options.folder, plan, profile, entrants, options, left)
+    pair = namespaces.Pair(plan.sysctl["list"], SYSCTL) if plan.sysctl else None
+    return measure(options.folder, plan, profile, entrants, options, left, pair)
 
 
-def measure(folder, plan, profile, entrants, options, cells):
+def measure(folder, plan, profile, entrants, options, cells, pair):
     """Measures `cells`, writes the reports, returns the exit status; also when broken off."""
     from hellobench import journal as journals
     from hellobench import report, runner
@@ -184,7 +199,7 @@ def measure(folder, plan, profile, entrants, options, cells):
         ui.start(plan, cells)
         try:
             runner.Runner(plan, profile, {each.id: each for each in entrants}, folder, journal,
-                          ui).run(cells)
+                          ui, pair.client.inside if pair else None).run(cells)
         except KeyboardInterrupt:
             status = 128 + signal.SIGINT
         except SystemExit as stopped:

@@ -17,6 +17,8 @@ import shutil
 import subprocess
 import time
 
+from hellotune import compare, containers, kernel_keys, profiles
+
 SAMPLE_SECONDS = 1.0
 IO_URING_SETUP = 425  # The number of this system call on all architectures but Alpha.
 NEEDED_NOFILE = 4096  # The largest profile opens 1024 connections; servers need some more.
@@ -54,7 +56,8 @@ def examine(strict=False, machine=None):
         if strict and finding.verdict == "warn":
             finding = dataclasses.replace(finding, verdict="bad")
         found.append(finding)
-    return found + tool_findings(machine, "bad" if strict else "warn")
+    missing = "bad" if strict else "warn"
+    return found + tuning_findings(machine, missing) + tool_findings(machine, missing)
 
 
 def show(findings):
@@ -185,6 +188,13 @@ class Machine:
             return os.strerror(ctypes.get_errno())
         os.close(fd)
         return None
+
+    @staticmethod
+    def tuning():
+        """What `scripts/tune verify server client verify` finds, a row per setting."""
+        tree = kernel_keys.KeyTree.from_environment()
+        settings = profiles.load_all(["server", "client", "verify"])
+        return compare.rows(settings, tree, containers.Place.detect(tree))
 
     @staticmethod
     def tool_versions():
@@ -320,6 +330,13 @@ EXAMINATIONS = (
     ("io_uring", look_io_uring),
     ("CPU time counted by", look_cgroup),
     ("disk", look_disk))
+
+
+def tuning_findings(machine, verdict):
+    return [Finding(row.key, row.current or "absent", verdict,
+                    f"wanted: {'at least ' if row.compare == 'min' else ''}{row.wanted}; "
+                    f"scripts/tune explain {row.key}")
+            for row in machine.tuning() if not row.good]
 
 
 def tool_findings(machine, missing):

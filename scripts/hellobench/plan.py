@@ -53,10 +53,11 @@ class Plan:
     baseline: str
     entrants: list[dict]  # those that aren't installed too, with the reason
     cells: list[PlannedCell]
+    sysctl: dict | None = None  # what was set in namespaces of the run; None: it is in no such
 
 
 def make(profile, entrants, *, seed, blocks=None, quick=False, topology=None, server_cpus=(),
-         client_cpus=(), baseline="hello-uring", git=None, binary_sha256=None):
+         client_cpus=(), baseline="hello-uring", git=None, binary_sha256=None, sysctl=None):
     """The plan for `profile` and `entrants`; of those only the installed ones have cells."""
     known = [_describe(entrant) for entrant in entrants]
     blocks = blocks or profile.blocks
@@ -67,7 +68,7 @@ def make(profile, entrants, *, seed, blocks=None, quick=False, topology=None, se
                 binary_sha256=binary_sha256, profile=dataclasses.asdict(profile), quick=quick,
                 seed=seed, blocks=blocks, topology=topology or profile.topology,
                 server_cpus=list(server_cpus), client_cpus=list(client_cpus), baseline=baseline,
-                entrants=known, cells=cells)
+                entrants=known, cells=cells, sysctl=sysctl)
 
 
 def _describe(entrant):

@@ -7,6 +7,7 @@ watches; what the client says is checked against what is known. A cell that can'
 becomes one with a fatal problem and no number: nothing that an entrant does ends the run.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -32,9 +33,11 @@ NOISE_LIMITS = {"steal_pct": 2.0, "foreign_cores": 0.2}
 class Runner:
     """`entrants` maps ids to Entrant or Attached; `folder` is that of the results."""
 
-    def __init__(self, the_plan, profile, entrants, folder, journal, ui):
+    def __init__(self, the_plan, profile, entrants, folder, journal, ui, client_side=None):
+        """`client_side()` is entered where a client is started: its network namespace."""
         self.plan, self.profile, self.entrants = the_plan, profile, entrants
         self.folder, self.journal, self.ui = folder, journal, ui
+        self._client_side = client_side or contextlib.nullcontext
         self.versions = doctor.Machine.tool_versions()
         self.entrant_versions = {entry["id"]: entry["version"] for entry in the_plan.entrants}
         self.verified = read_json(folder / VERIFY_FILE)
@@ -127,9 +130,18 @@ class Runner:
             return None
         began = time.monotonic()
         argv = [profiles.fill(text, self._words(None)) for text in self.profile.warm_up]
-        with group.Group("warm-up", cpus=self.plan.client_cpus, nofile=NOFILE) as client:
+        with self._client_group("warm-up") as client:
             client.wait(client.start(argv, dict(os.environ), None, os.devnull, os.devnull), 30)
         return time.monotonic() - began
+
+    @contextlib.contextmanager
+    def _client_group(self, name):
+        """A group whose keeper, and so all that it starts, is on the client's side."""
+        with contextlib.ExitStack() as stack:
+            with self._client_side():
+                client = stack.enter_context(
+                    group.Group(name, cpus=self.plan.client_cpus, nofile=NOFILE))
+            yield client
 
     def _words(self, logs):
         return {"url": f"http://{self._server.host}:{self._server.port}/",
@@ -149,7 +161,7 @@ class Runner:
                                    "scripts/setup --test installs it")])
         scratch.mkdir(exist_ok=True)
         out, err = logs.with_suffix(".out"), logs.with_suffix(".err")
-        with group.Group("client", cpus=self.plan.client_cpus, nofile=NOFILE) as client:
+        with self._client_group("client") as client:
             watch = sampler.Sampler(self._server.group, client, self._server.port,
                                     os.cpu_count(), on_tick=self.ui.tick)
             watch.idle_memory()

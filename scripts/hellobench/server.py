@@ -13,6 +13,7 @@ import time
 from hellobench import attach, group, network, verify
 from hellobench.model import Problem
 
+LOOPBACK = "127.0.0.1"
 NOFILE = 65536
 LOG_BYTES = 16384  # kept of the beginning and of the end of what a server wrote
 
@@ -29,6 +30,7 @@ class Server:
     def __init__(self, profile, cpus, logs):
         self.profile, self.cpus, self.logs = profile, cpus, logs
         self.host, self.port = profile.host, profile.port
+        self.bind = LOOPBACK if self.host == "localhost" else self.host
         self.group = self.verification = self.start_ms = None
         self.single_threaded, self.keepalive = False, True
         self._stop_signal = "TERM"
@@ -52,7 +54,7 @@ class Server:
 
     def _start(self, entrant):
         self.single_threaded, self.keepalive = entrant.single_threaded, entrant.keepalive
-        self.port = self.port or free_port()
+        self.port = self.port or free_port(self.bind)
         owners = network.listeners(self.port)
         if owners:
             who = ", ".join(f"{name} (pid {pid})" for pid, name in owners)
@@ -61,7 +63,7 @@ class Server:
         run_folder = pathlib.Path(self._cleanup.enter_context(
             tempfile.TemporaryDirectory(prefix="hellobench-", ignore_cleanup_errors=True)))
         run_folder.chmod(0o755)  # Servers may drop to another user.
-        launch = entrant.launch(host="127.0.0.1", port=self.port, cores=len(self.cpus),
+        launch = entrant.launch(host=self.bind, port=self.port, cores=len(self.cpus),
                                 cpus=self.cpus, body=self.profile.body, run_folder=run_folder)
         self._stop_signal = launch.stop_signal
         self.group = self._cleanup.enter_context(
@@ -73,7 +75,7 @@ class Server:
                     process.argv, process.env, process.cwd, self.logs.with_suffix(".server.out"),
                     self.logs.with_suffix(".server.err"), process.user))
             polling = time.monotonic()
-            ready_s = verify.wait_ready("127.0.0.1", self.port, self.profile.body, launch.ready,
+            ready_s = verify.wait_ready(self.bind, self.port, self.profile.body, launch.ready,
                                         self.alive)
         except (OSError, group.StartError) as error:
             raise Refused([Problem("START_FAILED", str(error))]) from error
@@ -126,6 +128,6 @@ def shorten(path):
             path.write_bytes(data[:LOG_BYTES] + left_out + data[-LOG_BYTES:])
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
+def free_port(address):
+    with socket.create_server((address, 0)) as probe:
         return probe.getsockname()[1]

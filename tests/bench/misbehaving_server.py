@@ -209,13 +209,14 @@ def main():
     parser.add_argument("--after", type=int, default=50, help="dies: answers before the end")
     parser.add_argument("--delay", type=float, default=1.0,
                         help="slow_start: seconds without listening, then seconds of 503")
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--sound", type=int, default=0, help="good answers before it begins")
     parser.add_argument("--label", help="only there to be seen in /proc")
     options = parser.parse_args()
     server = Server(options.body.encode(), options.after, options.delay, options.sound)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", options.port))
+    listener.bind((options.host, options.port))
 
     def stop(*_):
         print("connections", server.connections.value, "requests", server.requests.value,

@@ -10,6 +10,7 @@ import platform
 import re
 import socket
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -50,6 +51,7 @@ class MadeUp(unittest.TestCase):
             machine = doctor.Machine(root, lambda _: (root / "proc/stat").write_text(later))
             machine.cgroup_method = lambda: "cgroup2"
             machine.io_uring = lambda: None
+            machine.tuning = lambda: []
             machine.tool_versions = lambda: {"ab": "2.3", "wrk": None}
             yield machine
 
@@ -92,6 +94,19 @@ class MadeUp(unittest.TestCase):
                      "ports of a client", "somaxconn", "in TIME_WAIT"):
             self.assertIn(found[name].value, ("unknown", "not visible"))
             self.assertEqual(found[name].verdict, "ok")
+
+    def test_what_tune_verify_complains_of_is_a_finding_with_the_command_that_explains_it(self):
+        with self.machine(QUIET["proc/stat"], {}) as machine:
+            machine.tuning = lambda: [
+                types.SimpleNamespace(key="net.core.somaxconn", current="128", compare="min",
+                                      wanted="65535", good=False),
+                types.SimpleNamespace(key="net.ipv4.tcp_syncookies", current="1", compare="exact",
+                                      wanted="1", good=True)]
+            found = {each.name: each for each in doctor.examine(machine=machine)}
+        self.assertEqual(found["net.core.somaxconn"].value, "128")
+        self.assertIn("at least 65535", found["net.core.somaxconn"].advice)
+        self.assertIn("scripts/tune explain", found["net.core.somaxconn"].advice)
+        self.assertNotIn("net.ipv4.tcp_syncookies", found)
 
     def test_garbage_is_unknown_and_never_an_exception(self):
         for garbage in ("", "\0 garbage %s", "1", "cpu  1\n"):

@@ -2,6 +2,7 @@
 """Whole runs: no misbehaving server gets a number, nothing is lost, nothing is left behind."""
 
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -221,6 +222,24 @@ class AttachTest(unittest.TestCase):
             status, _, err = trial.run("--attach", "them=http://192.0.2.1/")
             self.assertEqual(status, 2)
             self.assertIn("loopback", err)
+
+
+@unittest.skipUnless(shutil.which("ab"), "ab is not installed")
+class NamespacesTest(unittest.TestCase):
+    def test_a_list_of_settings_is_applied_in_namespaces_and_the_machine_stays_as_it_is(self):
+        key = pathlib.Path("/proc/sys/net/ipv4/tcp_fin_timeout")
+        before = key.read_text()
+        with Trial() as trial:
+            trial.entrant("it")
+            trial.profile(["it"])
+            status, out, err = trial.run("--sysctl", "published")
+            if status == 6:
+                self.skipTest(err)
+            self.assertEqual(status, 0, out + err)
+            self.assertEqual(trial.only_cell()["requests"]["ok"], 60)
+            self.assertIn("//10.77.0.1:", " ".join(trial.only_cell()["argv"]))
+            self.assertIn("net.ipv4.tcp_fin_timeout = 5", (trial.out / "report.md").read_text())
+        self.assertEqual(key.read_text(), before)
 
 
 if __name__ == "__main__":

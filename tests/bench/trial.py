@@ -44,7 +44,7 @@ pattern = 'Python (\\S+)'
 
 [[run]]
 argv = ["{python}", "{server}", "{mode}", "{{port}}", "--body", "{{body}}", "--sound", "{sound}",
-        "--label", "{label}"]
+        "--label", "{label}", "--host", "{{host}}"]
 
 [ready]
 seconds = {ready}

@@ -49,8 +49,20 @@ def lead(results):
                  f"{text.code(results.profile['body'])} to {commands(results)}, "
                  f"{text.plural(plan['blocks'], 'time')} each, {order}, client and server on one "
                  f"machine ({where}{cores}{kernel}), the client {place}. "
-                 f"The baseline is {text.bare(results.title(results.baseline))}.")]
+                 f"The baseline is {text.bare(results.title(results.baseline))}."
+                 f"{namespaces(plan.get('sysctl'))}")]
     return parts + outcome(results) + cautions(results)
+
+
+def namespaces(sysctl):
+    """What was set in the run's own network namespaces, if it had any."""
+    if not sysctl:
+        return ""
+    left_out = (f"; {text.bare(', '.join(sysctl['left_out']))} could not be set there"
+                if sysctl["left_out"] else "")
+    applied = text.bare(", ".join(sysctl["applied"])) or "nothing"
+    return (" Server and client had a network namespace each, joined by a veth pair; of the list "
+            f"{text.code(sysctl['list'])} was set: {applied}{left_out}.")
 
 
 def commands(results):

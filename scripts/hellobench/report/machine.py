@@ -31,6 +31,7 @@ def reproduce(results):
     words += ["--quick"] if plan["quick"] else []
     words += ["--blocks", str(plan["blocks"]), "--seed", str(plan["seed"]),
               "--topology", plan["topology"], "--baseline", plan["baseline"],
+              *(["--sysctl", plan["sysctl"]["list"]] if plan.get("sysctl") else []),
               "--entrants", ",".join(entry["id"] for entry in results.entrants)]
     commit = plan["git"].get("commit")
     state = "with changes that were not committed" if plan["git"].get("dirty") else "unchanged"
