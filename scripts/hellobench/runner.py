@@ -199,6 +199,10 @@ class Runner:
             cell.problems.append(Problem("TIME_LIMIT", f"told to stop after {step.limit_s:g} s"))
         if not self._server.alive():
             cell.problems.append(Problem("SERVER_DIED", "a process of the server has ended"))
+        elif not any(problem.fatal for problem in cell.problems):
+            wrong = self._server.problems_after()
+            cell.problems += wrong
+            ok = None if wrong else ok
         copy_parsed(cell, parsed, ok)
         return ok
 

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-REASONS = {200: "OK", 302: "Found", 404: "Not Found", 503: "Service Unavailable"}
+REASONS = {200: "OK", 203: "OK", 302: "Found", 404: "Not Found", 503: "Service Unavailable"}
 
 
 class Counter:
@@ -93,6 +93,14 @@ def wrong_body(exchange):
     exchange.answer(body=exchange.server.body + b"?!")
 
 
+def same_size(exchange):
+    exchange.answer(body=bytes(reversed(exchange.server.body)))
+
+
+def status_203(exchange):
+    exchange.answer(203)
+
+
 def short_body(exchange):
     body = exchange.server.body
     exchange.answer(body=body[:5], length=len(body))
@@ -159,7 +167,8 @@ def redirect(exchange):
 
 
 MODES = {"ok": ok, "hang": hang, "hangsome": hangsome, "reset": reset, "reset_accept": ok,
-         "wrong_body": wrong_body, "short_body": short_body, "503": always_503, "mixed": mixed,
+         "wrong_body": wrong_body, "same_size": same_size, "status_203": status_203,
+         "short_body": short_body, "503": always_503, "mixed": mixed,
          "no_response": no_response, "no_keepalive": no_keepalive, "dies": dies,
          "slow_start": slow_start, "garbage": garbage, "chunked": chunked, "nolen": nolen,
          "closeN": close_n, "var": var, "redirect": redirect}

@@ -68,6 +68,25 @@ class RunTest(unittest.TestCase):
     def test_a_server_that_begins_to_answer_another_body_gets_no_number(self):
         self.check_no_number(*self.run_one("wrong_body", sound=40), "WRONG_SIZE")
 
+    def test_a_server_that_begins_to_answer_another_body_of_the_same_size_gets_no_number(self):
+        cell, status = self.run_one("same_size", sound=40)
+        self.check_no_number(cell, status, "VERIFY_FAILED")
+        self.assertIsNone(cell["requests"]["ok"])
+
+    @unittest.skipUnless(shutil.which("wrk"), "wrk is not installed")
+    def test_a_server_that_begins_to_answer_another_2xx_gets_no_number_from_wrk(self):
+        argv = ["wrk", "-t1", "-c3", "-d1s", "{url}"]
+        cell, status = self.run_one("status_203", sound=40, argv=argv, keepalive=True)
+        self.assertIsNone(cell["rps"])
+        self.assertEqual(status, 4)
+        # Connections of others, in the same namespace, may be what is named.
+        self.assertTrue(codes(cell) & {"VERIFY_FAILED", "KEEPALIVE_MISMATCH"}, cell["problems"])
+
+    @unittest.skipUnless(shutil.which("hey"), "hey is not installed")
+    def test_a_server_that_begins_to_cut_its_bodies_gets_no_number_from_hey(self):
+        argv = ["hey", "-disable-keepalive", "-n", "60", "-c", "3", "{url}"]
+        self.check_no_number(*self.run_one("short_body", sound=40, argv=argv), "VERIFY_FAILED")
+
     def test_a_server_that_begins_to_close_without_an_answer_gets_no_number(self):
         cell, status = self.run_one("no_response", sound=40)
         self.assertFalse(cell["valid"])
