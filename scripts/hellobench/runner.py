@@ -189,7 +189,7 @@ class Runner:
             expected_body=self.profile.body.encode(),
             response_bytes=self._server.response_bytes(keepalive), keepalive=keepalive,
             min_seconds=0 if self.profile.pooled else self.profile.min_seconds,
-            passive_opens=watch.passive_opens,
+            passive_opens=watch.passive_opens, silences=watch.silences,
             established_peak=cell.network.established_peak if cell.wall_s > SEEN_SECONDS else None,
             longest_pause_s=cell.network.longest_pause_s if step.offered_rps is None else None,
             tool_timeout_s=step.tool_timeout_s, rc=None if was_cut else status,

@@ -77,6 +77,12 @@ def hangsome(exchange):
     (hang if exchange.nth % 40 == 0 else ok)(exchange)
 
 
+def stalls(exchange):
+    # Each other connection waits for ever for its tenth answer; new ones are served.
+    is_odd = exchange.connection.fileno() % 2 == 1
+    (hang if is_odd and exchange.nth_here == 10 else ok)(exchange)
+
+
 def reset_now(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -171,7 +177,7 @@ MODES = {"ok": ok, "hang": hang, "hangsome": hangsome, "reset": reset, "reset_ac
          "short_body": short_body, "503": always_503, "mixed": mixed,
          "no_response": no_response, "no_keepalive": no_keepalive, "dies": dies,
          "slow_start": slow_start, "garbage": garbage, "chunked": chunked, "nolen": nolen,
-         "closeN": close_n, "var": var, "redirect": redirect}
+         "stalls": stalls, "closeN": close_n, "var": var, "redirect": redirect}
 
 
 def serve(server, mode, connection):

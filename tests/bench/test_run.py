@@ -82,6 +82,12 @@ class RunTest(unittest.TestCase):
         # Connections of others, in the same namespace, may be what is named.
         self.assertTrue(codes(cell) & {"VERIFY_FAILED", "KEEPALIVE_MISMATCH"}, cell["problems"])
 
+    @unittest.skipUnless(shutil.which("wrk"), "wrk is not installed")
+    def test_a_server_that_lets_half_of_the_connections_hang_gets_no_number_from_wrk(self):
+        argv = ["wrk", "-t1", "-c10", "-d3s", "{url}"]
+        cell, status = self.run_one("stalls", argv=argv, keepalive=True, concurrency=10)
+        self.check_no_number(cell, status, "HUNG")
+
     @unittest.skipUnless(shutil.which("hey"), "hey is not installed")
     def test_a_server_that_begins_to_cut_its_bodies_gets_no_number_from_hey(self):
         argv = ["hey", "-disable-keepalive", "-n", "60", "-c", "3", "{url}"]
