@@ -23,7 +23,8 @@ BINARY = ROOT / "build" / "release" / "hello-uring"
 def main(argv):
     options = arguments.parse(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda caught, _: sys.exit(128 + caught))
     try:
         return VERBS[options.verb](options) or 0
     except HarnessError as error:
@@ -33,6 +34,9 @@ def main(argv):
         # The reader has gone; what Python would still flush at the end has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that was removed, ...
+        print(f"bench: {error}", file=sys.stderr)
+        return HarnessError.exit_status
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

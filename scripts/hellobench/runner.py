@@ -72,6 +72,8 @@ class Runner:
                 self._load(step, cell, logs)
         except Refused as refused:
             cell.problems = refused.problems
+        except group.StartError as error:  # Those of the server are Refused already.
+            cell.problems.append(Problem("TOOL_FAILED", str(error)))
         cell.valid = not any(problem.fatal for problem in cell.problems)
         if not cell.valid:
             cell.rps = None
@@ -91,11 +93,12 @@ class Runner:
             self._stop_server()
             try:
                 self._start_server(planned.entrant, logs)
+                cell.warm_up_s = self._warm_up()
             except Refused as refused:
                 self._refused[key] = refused.problems
+                self._stop_server()
                 raise
             self._served = key
-            cell.warm_up_s = self._warm_up()
         port = self._server.port if self.profile.settle == "client" else 0
         limit = self.profile.waiting_limit
         cell.settle_s, left = network.settle(limit, SETTLE_SECONDS, port)
@@ -130,6 +133,8 @@ class Runner:
             return None
         began = time.monotonic()
         argv = [profiles.fill(text, self._words(None)) for text in self.profile.warm_up]
+        if shutil.which(argv[0]) is None:
+            raise Refused([missing(argv[0])])
         with self._client_group("warm-up") as client:
             client.wait(client.start(argv, dict(os.environ), None, os.devnull, os.devnull), 30)
         return time.monotonic() - began
@@ -157,8 +162,7 @@ class Runner:
         cell.tool = argv[0]
         cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
-            raise Refused([Problem("TOOL_MISSING", f"{cell.tool} is not in PATH; "
-                                   "scripts/setup --test installs it")])
+            raise Refused([missing(cell.tool)])
         scratch.mkdir(exist_ok=True)
         out, err = logs.with_suffix(".out"), logs.with_suffix(".err")
         with self._client_group("client") as client:
@@ -223,6 +227,10 @@ class Runner:
             single_threaded=self._server.single_threaded,
             fixed_rate=step.offered_rps is not None,
             errors=sum(cell.requests.errors.values()), idle_share=idle_share(cell))
+
+
+def missing(tool):
+    return Problem("TOOL_MISSING", f"{tool} is not in PATH; scripts/setup --test installs it")
 
 
 def read_json(path):

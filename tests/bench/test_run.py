@@ -156,6 +156,16 @@ class RunTest(unittest.TestCase):
         status, out, err = self.trial.run()
         self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
 
+    def test_a_missing_command_of_the_warm_up_is_a_reason_and_not_an_end(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        path = self.trial.folder / "profiles/trial.toml"
+        path.write_text(path.read_text().replace(
+            "\n[[steps]]", 'warm_up = ["no-such-client", "{url}"]\n\n[[steps]]'))
+        status, out, err = self.trial.run()
+        self.assertNotIn("Traceback", err)
+        self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
+
     def test_a_dry_run_prints_every_command_and_starts_nothing(self):
         self.trial.entrant("it")
         self.trial.profile(["it"])
@@ -214,6 +224,32 @@ class BrokenOffTest(unittest.TestCase):
         self.assertEqual(self.break_off(signal.SIGINT), 130)
         self.assertTrue((self.trial.out / "report.md").exists())
         self.check_resumes()
+
+    def test_what_nohup_ignores_does_not_end_a_run(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            status = self.break_off(signal.SIGHUP)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        self.assertEqual((status, len(self.trial.cells())), (0, 6))
+
+    def check_ends_with_a_reason(self, spoil):
+        process = self.trial.begin("run", "trial", "--ui", "quiet", "--format", "md", "--out",
+                                   str(self.trial.out))
+        self.assertTrue(wait_until(lambda: len(self.trial.cells()) >= 2))
+        spoil()
+        _, err = process.communicate(timeout=60)
+        self.assertNotIn("Traceback", err)
+        self.assertRegex(err, "^bench: ")
+        self.assertEqual(process.returncode, 1, err)
+        self.assertTrue(wait_until(lambda: not self.trial.servers()))
+
+    def test_a_folder_that_vanishes_ends_a_run_with_a_reason(self):
+        self.check_ends_with_a_reason(
+            lambda: self.trial.out.rename(self.trial.folder / "elsewhere"))
+
+    def test_a_journal_that_was_removed_is_not_written_on(self):
+        self.check_ends_with_a_reason((self.trial.out / "journal.jsonl").unlink)
 
     def test_sigterm_ends_with_143(self):
         self.assertEqual(self.break_off(signal.SIGTERM), 143)
