@@ -112,8 +112,11 @@ def run(options):
         pair = namespaces.Pair(options.sysctl, SYSCTL)
         profile = in_namespaces(profile, pair)
     names = options.entrants.split(",") if options.entrants else profile.entrants
-    entrants = chosen(names, known_entrants(), "all")
-    entrants += [attach.parse(text) for text in options.attach]
+    entrants = chosen(list(dict.fromkeys(names)), known_entrants(), "all")
+    for each in map(attach.parse, options.attach):
+        if each.id in {other.id for other in entrants}:
+            raise UsageError(f"--attach {each.id}: this run has an entrant of that name already")
+        entrants.append(each)
     server_cpus, client_cpus = processors(options, profile)
     plan = planning.make(
         profile, entrants, seed=options.seed, quick=options.quick, server_cpus=server_cpus,
@@ -122,6 +125,9 @@ def run(options):
         sysctl=pair.described() if pair else None)
     if options.baseline and options.baseline not in {each.id for each in entrants}:
         raise UsageError(f"--baseline {options.baseline} is not among the entrants of this run")
+    if not plan.cells:
+        raise NotInstalled("nothing to measure: " + "; ".join(
+            f"{each['id']}: {each['reason']} ({each['cure']})" for each in plan.entrants))
     if options.dry_run:
         from hellobench import listing
         return listing.show_commands(plan, profile, entrants)

@@ -149,14 +149,19 @@ class Runner:
             yield client
 
     def _words(self, logs):
-        return {"url": f"http://{self._server.host}:{self._server.port}/",
+        name = f"[{self._server.host}]" if ":" in self._server.host else self._server.host
+        return {"url": f"http://{name}:{self._server.port}/",
                 "port": self._server.port, "package": PACKAGE, "step_dir": logs,
                 "client_threads": len(self.plan.client_cpus)}
 
     def _load(self, step, cell, logs):
         """Runs the client of `step` and fills in what it and the sampler saw. Raises Refused."""
         scratch = logs.with_suffix(".side")
-        argv = profiles.client_argv(step, self._words(scratch))
+        words = self._words(scratch)
+        # What a profile names by itself is another server than the one that was attached.
+        own = words["url"].rpartition(":")[0] + ":"
+        argv = [text.replace(f"http://{self.profile.host}:", own)
+                for text in profiles.client_argv(step, words)]
         cell.argv = [text.replace(f"{PACKAGE}/", "").replace(f"{self.folder}/", "")
                      for text in argv]  # As it reads on any machine.
         cell.tool = argv[0]

@@ -229,7 +229,7 @@ def main():
     parser.add_argument("--label", help="only there to be seen in /proc")
     options = parser.parse_args()
     server = Server(options.body.encode(), options.after, options.delay, options.sound)
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((options.host, options.port))
 

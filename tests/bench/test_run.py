@@ -134,6 +134,20 @@ class RunTest(unittest.TestCase):
         self.assertEqual([cell["entrant"] for cell in self.trial.cells()], ["here"])
         self.assertIn("no-such-command-anywhere", (self.trial.out / "report.md").read_text())
 
+    def test_where_nothing_is_installed_the_run_says_how_to_and_ends_with_7(self):
+        self.trial.entrant("absent", command="no-such-command-anywhere")
+        self.trial.profile(["absent"])
+        status, _, err = self.trial.run()
+        self.assertEqual(status, 7, err)
+        self.assertIn("have no-such-command-anywhere in PATH", err)
+
+    def test_an_unknown_format_and_a_port_beyond_the_last_are_refused_before_the_run(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        for words in (("--format", "md,pdf"), ("--port", "70000")):
+            status, _, err = self.trial.run(*words)
+            self.assertEqual((status, self.trial.out.exists()), (2, False), err)
+
     def test_a_port_that_is_taken_is_refused_and_its_owner_named_and_left_alone(self):
         self.trial.entrant("it")
         self.trial.profile(["it"])
@@ -275,6 +289,39 @@ class AttachTest(unittest.TestCase):
             finally:
                 server.terminate()
                 server.communicate(timeout=10)
+
+    def test_a_name_that_is_taken_or_no_file_name_and_an_unknown_host_are_refused(self):
+        with Trial() as trial:
+            trial.entrant("it")
+            trial.profile(["it"])
+            for text, reason in (("it=http://127.0.0.1:1/", "already"),
+                                 ("../x=http://127.0.0.1:1/", "file name"),
+                                 ("x=http://no-such-host.invalid/", "no-such-host")):
+                status, _, err = trial.run("--attach", text)
+                self.assertEqual(status, 2, err)
+                self.assertIn(reason, err)
+                self.assertNotIn("Traceback", err)
+                self.assertFalse(trial.out.exists())
+
+    def test_the_client_is_sent_to_the_attached_address_and_not_to_the_profiles(self):
+        try:
+            own = socket.create_server(("::1", 0), family=socket.AF_INET6)
+        except OSError as error:
+            self.skipTest(f"no IPv6: {error}")
+        with own:
+            port = str(own.getsockname()[1])
+        for host, argv in (("::1", "{url}"), ("127.0.0.2", "http://127.0.0.1:{port}/")):
+            with Trial() as trial, subprocess.Popen(
+                    [sys.executable, SERVER, "ok", port, "--host", host],
+                    stdout=subprocess.PIPE, text=True) as server:
+                server.stdout.readline()
+                trial.entrant("it")
+                trial.profile(["it"], ["ab", "-q", "-n", "60", "-c", "3", argv])
+                name = f"[{host}]" if ":" in host else host
+                _, out, err = trial.run("--attach", f"mine=http://{name}:{port}/")
+                server.terminate()
+                mine = [cell for cell in trial.cells() if cell["entrant"] == "mine"]
+                self.assertEqual(mine[0]["requests"]["ok"], 60, out + err)
 
     def test_only_loopback_addresses_are_measured(self):
         with Trial() as trial:
