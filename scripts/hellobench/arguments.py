@@ -25,7 +25,7 @@ exit status:
   0  done                                 5  an entrant failed `verify`
   1  an error of the harness              6  the machine is unfit (doctor --strict)
   2  bad usage, profile or entrant file   7  an entrant is not installed
-  3  `compare` found a regression         130, 143  broken off; `resume` goes on
+  3  `compare` found a regression         129, 130, 143  broken off; `resume` goes on
   4  done, but some cells are invalid
 
 No command needs root. `install` uses sudo for apt packages where you are not root, and says so.
@@ -93,7 +93,7 @@ def add_measuring(verbs):
     parser.add_argument("--sysctl", choices=("default", "recommended", "published"),
                         help="in two network namespaces of the run's own, with that list of "
                              "kernel settings (see sysctl/); needs no root")
-    parser.add_argument("--port", type=positive, help="default: the profile's, or a free one")
+    parser.add_argument("--port", type=port, help="default: the profile's, or a free one")
     parser.add_argument("--seed", type=int, default=1, help="of the random order; default: 1")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="default: build/bench/PROFILE-TIME")
@@ -110,7 +110,7 @@ def add_measuring(verbs):
 
 
 def add_output(parser):
-    parser.add_argument("--format", default=FORMATS, metavar="LIST",
+    parser.add_argument("--format", default=FORMATS, metavar="LIST", type=formats,
                         help=f"reports to write; default: {FORMATS}")
     parser.add_argument("--ui", choices=("auto", "live", "plain", "json", "quiet"), default="auto",
                         help="auto: live on a terminal, else plain")
@@ -127,7 +127,7 @@ def add_reading(verbs):
     parser = verb(verbs, "report", "write the reports of a results folder",
                   "From its plan and journal alone; nothing is measured.")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--format", default=FORMATS, metavar="LIST",
+    parser.add_argument("--format", default=FORMATS, metavar="LIST", type=formats,
                         help=f"default: {FORMATS}")
 
     parser = verb(verbs, "compare", "compare two results folders",
@@ -144,6 +144,20 @@ def positive(text):
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
+
+
+def port(text):
+    value = positive(text)
+    if value > 65535:
+        raise argparse.ArgumentTypeError("must be at most 65535")
+    return value
+
+
+def formats(text):
+    unknown = set(text.split(",")) - set(FORMATS.split(","))
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no {', '.join(sorted(unknown))}; there are {FORMATS}")
+    return text
 
 
 def share(text):

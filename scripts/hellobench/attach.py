@@ -8,6 +8,7 @@ strangers.
 import dataclasses
 import ipaddress
 import os
+import re
 import socket
 import urllib.parse
 
@@ -60,7 +61,14 @@ def parse(text):
         raise UsageError(f"--attach {text}: it takes NAME=http://HOST:PORT/[,pid]")
     if parts.path not in ("", "/") or parts.query:
         raise UsageError(f"--attach {text}: only the path / is measured")
-    for *_, address in socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM):
+    if not re.fullmatch(r"\w[\w.-]*", name, flags=re.ASCII):
+        raise UsageError(f"--attach {text}: a name of letters, digits, '.', '_' and '-', for it is "
+                         "part of file names")
+    try:
+        addresses = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise UsageError(f"--attach {text}: {parts.hostname}: {error.strerror}") from error
+    for *_, address in addresses:
         if not ipaddress.ip_address(address[0]).is_loopback:
             raise UsageError(f"--attach {text}: {address[0]} is not this machine's loopback; "
                              "only loopback addresses are measured")

@@ -23,7 +23,8 @@ BINARY = ROOT / "build" / "release" / "hello-uring"
 def main(argv):
     options = arguments.parse(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda caught, _: sys.exit(128 + caught))
     try:
         return VERBS[options.verb](options) or 0
     except HarnessError as error:
@@ -33,6 +34,9 @@ def main(argv):
         # The reader has gone; what Python would still flush at the end has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that was removed, ...
+        print(f"bench: {error}", file=sys.stderr)
+        return HarnessError.exit_status
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
@@ -108,8 +112,11 @@ def run(options):
         pair = namespaces.Pair(options.sysctl, SYSCTL)
         profile = in_namespaces(profile, pair)
     names = options.entrants.split(",") if options.entrants else profile.entrants
-    entrants = chosen(names, known_entrants(), "all")
-    entrants += [attach.parse(text) for text in options.attach]
+    entrants = chosen(list(dict.fromkeys(names)), known_entrants(), "all")
+    for each in map(attach.parse, options.attach):
+        if each.id in {other.id for other in entrants}:
+            raise UsageError(f"--attach {each.id}: this run has an entrant of that name already")
+        entrants.append(each)
     server_cpus, client_cpus = processors(options, profile)
     plan = planning.make(
         profile, entrants, seed=options.seed, quick=options.quick, server_cpus=server_cpus,
@@ -118,6 +125,9 @@ def run(options):
         sysctl=pair.described() if pair else None)
     if options.baseline and options.baseline not in {each.id for each in entrants}:
         raise UsageError(f"--baseline {options.baseline} is not among the entrants of this run")
+    if not plan.cells:
+        raise NotInstalled("nothing to measure: " + "; ".join(
+            f"{each['id']}: {each['reason']} ({each['cure']})" for each in plan.entrants))
     if options.dry_run:
         from hellobench import listing
         return listing.show_commands(plan, profile, entrants)

@@ -24,6 +24,8 @@ _LITTLE_WRK = (0.3, float("inf"))
 _HUNG_SHARE = 0.2
 _CONNECTIONS_SHARE = 0.95
 _OFFERED_SHARE = 0.98
+# These run for a time and keep all their connections busy to its end; hey's workers end one by one.
+_BUSY_TO_THE_END = ("wrk", "wrk2", "h2load")
 _PAUSE_S = 1.0
 # Connections beyond those asked for that a keep-alive run may open. Servers may close after, say,
 # a thousand answers; wrk looks whether the server is there first; hey dials whenever all of its
@@ -51,6 +53,7 @@ class _Run:
     rc: int | None
     offered_rps: float | None
     pipeline: int
+    silences: list[list[int]]
 
     @property
     def errors(self):
@@ -85,16 +88,18 @@ class _Run:
 
 def check(parsed, *, asked, concurrency, expected_body, response_bytes=None, keepalive=None,
           max_error_rate=0.0, min_seconds=2.0, passive_opens=None, established_peak=None,
-          longest_pause_s=None, tool_timeout_s=None, rc=None, offered_rps=None, pipeline=1):
+          longest_pause_s=None, tool_timeout_s=None, rc=None, offered_rps=None, pipeline=1,
+          silences=()):
     """Returns (ok_count or None, problems), the parser's problems among them.
 
     response_bytes: of one right answer as this tool gets it, head included (see verify).
     passive_opens: connections that the server's machine accepted during the run, a count.
     keepalive: what the plan wants; None: not to be checked. rc None: not known.
+    silences: see network.silences; a list for each moment of the run at which it was asked.
     """
     run = _Run(parsed, asked, concurrency, expected_body, response_bytes, keepalive,
                max_error_rate, min_seconds, passive_opens, established_peak, longest_pause_s,
-               tool_timeout_s, rc, offered_rps, pipeline)
+               tool_timeout_s, rc, offered_rps, pipeline, list(silences))
     problems = list(parsed.problems)
     problems += _tool_failure(run)
     problems += _not_all_done(run)
@@ -102,6 +107,7 @@ def check(parsed, *, asked, concurrency, expected_body, response_bytes=None, kee
         problems += _errors(run)
         problems += _no_answers(run)
         problems += _connections(run)
+        problems += _stalled(run)
         problems += _times(run)
         problems += _rates(run)
         problems += _sizes(run)
@@ -188,6 +194,23 @@ def _connections(run):
     peak = run.established_peak
     if run.keepalive and peak is not None and peak < _CONNECTIONS_SHARE * wanted:
         yield Problem("FEWER_CONNECTIONS", f"at most {peak} of {wanted} connections were open")
+
+
+def _stalled(run):
+    """A client of a closed loop whose connection has sent nothing for longer than any answer took
+    waits for one that does not come. None of the tools here counts it."""
+    slowest = run.parsed.latency.max
+    if run.asked is not None or run.parsed.tool not in _BUSY_TO_THE_END or slowest is None:
+        return
+    limit_ms = 1000 * _PAUSE_S + slowest / 1000
+    if run.offered_rps:
+        limit_ms += 1000 * run.concurrency / run.offered_rps
+    # Others may have connections to the port as well, idle ones.
+    stalled = max((sum(age > limit_ms for age in ages) - max(0, len(ages) - run.concurrency)
+                   for ages in run.silences), default=0)
+    if stalled > 0:
+        yield Problem("HUNG", f"{stalled} of {run.concurrency} connections waited more than "
+                      f"{limit_ms / 1000:.1f} s for an answer, longer than any answer took")
 
 
 def _times(run):

@@ -74,6 +74,8 @@ class Journal:
     def append(self, cell):
         """Returns when the cell is on the disk. Raises HarnessError; the journal stays whole."""
         self.open()
+        if not self._is_in_place():
+            raise HarnessError(f"{self.path} was removed or replaced: this run can't go on")
         line = {"type": "cell", "cell": finite(model.to_json(cell))}
         data = json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         try:
@@ -86,6 +88,12 @@ class Journal:
             raise HarnessError(f"can't write {self.path}: {error.strerror}. Make room and continue "
                                "the run; what it has so far is safe") from error
         self._end += len(data)
+
+    def _is_in_place(self):
+        try:
+            return os.path.samestat(os.fstat(self._fd), os.stat(self.path))
+        except OSError:
+            return False
 
     def cells(self):
         """The cells, in the order of their lines; of several lines for one cell the last counts."""

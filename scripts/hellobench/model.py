@@ -28,7 +28,7 @@ PROBLEMS = {
     "PORT_BUSY": (Severity.FATAL, "something else listens on the port"),
     "START_FAILED": (Severity.FATAL, "the server ended before it was ready"),
     "NOT_READY": (Severity.FATAL, "the server gave no good answer in the time allowed"),
-    "VERIFY_FAILED": (Severity.FATAL, "before the run: wrong status, wrong body or bad framing"),
+    "VERIFY_FAILED": (Severity.FATAL, "before or after the run: wrong status, body or framing"),
     "SERVER_DIED": (Severity.FATAL, "the server ended during the run"),
     "NO_RESPONSE": (Severity.FATAL, "connections were closed without an answer"),
     "WRONG_STATUS": (Severity.FATAL, "answers with another status than 200"),

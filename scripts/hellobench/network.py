@@ -21,6 +21,9 @@ NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
 NLM_F_REQUEST, NLM_F_DUMP = 0x001, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
+DIAG_MSG_BYTES = 72  # inet_diag_msg; attributes follow
+INET_DIAG_INFO = 2  # the attribute with a tcp_info
+LAST_DATA_RECV = 52  # where tcp_info has it, linux/tcp.h
 HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, pid
 
 
@@ -100,21 +103,53 @@ def count(states, local_port=0):
                    for local, _, state, _ in sockets())
 
 
+def silences(port):
+    """For each connection to `port` the milliseconds since its client last sent something; empty
+    where the kernel does not tell."""
+    found = []
+    with contextlib.suppress(OSError):
+        for family in (socket.AF_INET, socket.AF_INET6):
+            for data in dump(family, {ESTABLISHED}, port, 1 << (INET_DIAG_INFO - 1)):
+                found += parse_silences(data)
+    return found
+
+
+def parse_silences(data):
+    found = []
+    offset = 0
+    while offset + HEADER.size <= len(data):
+        length, kind, *_ = HEADER.unpack_from(data, offset)
+        if kind in (NLMSG_ERROR, NLMSG_DONE):
+            break
+        at, end = offset + HEADER.size + DIAG_MSG_BYTES, offset + length
+        while at + 4 <= end:
+            size, name = struct.unpack_from("=HH", data, at)
+            if name == INET_DIAG_INFO:
+                found += struct.unpack_from("=I", data, at + 4 + LAST_DATA_RECV)
+            at += max(4, (size + 3) & ~3)
+        offset += (length + 3) & ~3
+    return found
+
+
 def diag_count(family, states, local_port):
+    return sum(count_messages(data)[0] for data in dump(family, states, local_port))
+
+
+def dump(family, states, local_port, extensions=0):
+    """Yields the datagrams in which the kernel tells of the sockets. Raises OSError."""
     mask = sum(1 << state for state in states)
     # inet_diag_req_v2: family, protocol, extensions, padding, states, then inet_diag_sockid: ports
     # in network order, addresses, interface, cookie. A dump looks at the ports alone.
-    request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, mask)
+    request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, extensions, 0, mask)
     request += struct.pack("!HH", local_port, 0) + bytes(44)
-    found = 0
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag:
         diag.send(HEADER.pack(HEADER.size + len(request), SOCK_DIAG_BY_FAMILY,
                               NLM_F_REQUEST | NLM_F_DUMP, 0, 0) + request)
         while True:
-            added, ended = count_messages(diag.recv(65536))
-            found += added
-            if ended:
-                return found
+            data = diag.recv(65536)
+            yield data
+            if count_messages(data)[1]:
+                return
 
 
 def count_messages(data):

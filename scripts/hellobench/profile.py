@@ -79,7 +79,9 @@ def load(path, quick=False):
         raise UsageError(f"{path}: {error}") from error
     try:
         return from_data(path.stem, data, quick)
-    except (TypeError, ValueError) as error:
+    except KeyError as error:
+        raise UsageError(f"{path}: {error} is missing") from error
+    except (AttributeError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 

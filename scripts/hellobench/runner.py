@@ -72,6 +72,8 @@ class Runner:
                 self._load(step, cell, logs)
         except Refused as refused:
             cell.problems = refused.problems
+        except group.StartError as error:  # Those of the server are Refused already.
+            cell.problems.append(Problem("TOOL_FAILED", str(error)))
         cell.valid = not any(problem.fatal for problem in cell.problems)
         if not cell.valid:
             cell.rps = None
@@ -91,11 +93,12 @@ class Runner:
             self._stop_server()
             try:
                 self._start_server(planned.entrant, logs)
+                cell.warm_up_s = self._warm_up()
             except Refused as refused:
                 self._refused[key] = refused.problems
+                self._stop_server()
                 raise
             self._served = key
-            cell.warm_up_s = self._warm_up()
         port = self._server.port if self.profile.settle == "client" else 0
         limit = self.profile.waiting_limit
         cell.settle_s, left = network.settle(limit, SETTLE_SECONDS, port)
@@ -130,6 +133,8 @@ class Runner:
             return None
         began = time.monotonic()
         argv = [profiles.fill(text, self._words(None)) for text in self.profile.warm_up]
+        if shutil.which(argv[0]) is None:
+            raise Refused([missing(argv[0])])
         with self._client_group("warm-up") as client:
             client.wait(client.start(argv, dict(os.environ), None, os.devnull, os.devnull), 30)
         return time.monotonic() - began
@@ -144,21 +149,25 @@ class Runner:
             yield client
 
     def _words(self, logs):
-        return {"url": f"http://{self._server.host}:{self._server.port}/",
+        name = f"[{self._server.host}]" if ":" in self._server.host else self._server.host
+        return {"url": f"http://{name}:{self._server.port}/",
                 "port": self._server.port, "package": PACKAGE, "step_dir": logs,
                 "client_threads": len(self.plan.client_cpus)}
 
     def _load(self, step, cell, logs):
         """Runs the client of `step` and fills in what it and the sampler saw. Raises Refused."""
         scratch = logs.with_suffix(".side")
-        argv = profiles.client_argv(step, self._words(scratch))
+        words = self._words(scratch)
+        # What a profile names by itself is another server than the one that was attached.
+        own = words["url"].rpartition(":")[0] + ":"
+        argv = [text.replace(f"http://{self.profile.host}:", own)
+                for text in profiles.client_argv(step, words)]
         cell.argv = [text.replace(f"{PACKAGE}/", "").replace(f"{self.folder}/", "")
                      for text in argv]  # As it reads on any machine.
         cell.tool = argv[0]
         cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
-            raise Refused([Problem("TOOL_MISSING", f"{cell.tool} is not in PATH; "
-                                   "scripts/setup --test installs it")])
+            raise Refused([missing(cell.tool)])
         scratch.mkdir(exist_ok=True)
         out, err = logs.with_suffix(".out"), logs.with_suffix(".err")
         with self._client_group("client") as client:
@@ -189,7 +198,7 @@ class Runner:
             expected_body=self.profile.body.encode(),
             response_bytes=self._server.response_bytes(keepalive), keepalive=keepalive,
             min_seconds=0 if self.profile.pooled else self.profile.min_seconds,
-            passive_opens=watch.passive_opens,
+            passive_opens=watch.passive_opens, silences=watch.silences,
             established_peak=cell.network.established_peak if cell.wall_s > SEEN_SECONDS else None,
             longest_pause_s=cell.network.longest_pause_s if step.offered_rps is None else None,
             tool_timeout_s=step.tool_timeout_s, rc=None if was_cut else status,
@@ -199,6 +208,10 @@ class Runner:
             cell.problems.append(Problem("TIME_LIMIT", f"told to stop after {step.limit_s:g} s"))
         if not self._server.alive():
             cell.problems.append(Problem("SERVER_DIED", "a process of the server has ended"))
+        elif not any(problem.fatal for problem in cell.problems):
+            wrong = self._server.problems_after()
+            cell.problems += wrong
+            ok = None if wrong else ok
         copy_parsed(cell, parsed, ok)
         return ok
 
@@ -219,6 +232,10 @@ class Runner:
             single_threaded=self._server.single_threaded,
             fixed_rate=step.offered_rps is not None,
             errors=sum(cell.requests.errors.values()), idle_share=idle_share(cell))
+
+
+def missing(tool):
+    return Problem("TOOL_MISSING", f"{tool} is not in PATH; scripts/setup --test installs it")
 
 
 def read_json(path):

@@ -121,7 +121,8 @@ class Processes:
 
 class Sampler:
     """start() and stop() enclose the window. After stop(), `passive_opens` is the count of
-    connections that servers of the namespace accepted in it and `own_cores` what sampling took."""
+    connections that servers of the namespace accepted in it and `own_cores` what sampling took;
+    `silences` has network.silences() of each slow look."""
 
     def __init__(self, server, client, port, ncpu, on_tick=None):
         self._server, self._client = server, client
@@ -140,6 +141,7 @@ class Sampler:
         self._window = None  # the looks at its ends
         self._cpu = self._network = None
         self.passive_opens = self.own_cores = None
+        self.silences = []
 
     def idle_memory(self):
         """(RSS, PSS) of the server before the run; stop() has them in its Memory too."""
@@ -222,7 +224,8 @@ class Sampler:
         self._thread_counts.append(self._processes.thread_count())
         if not load:
             return
-        self._established.append(network.established(self._port))
+        self.silences.append(network.silences(self._port))
+        self._established.append(len(self.silences[-1]) or network.established(self._port))
         sockstat = network.parse_sockstat(self._sockstat.read())
         self._tcp_pages.append(sockstat.get("TCP.mem"))
         self._used.append(parse_used_memory(self._meminfo.read()))

@@ -15,6 +15,7 @@ from hellobench.model import Problem
 
 LOOPBACK = "127.0.0.1"
 NOFILE = 65536
+RECOVER_SECONDS = 10  # after a run, for a server that still has a backlog of requests
 LOG_BYTES = 16384  # kept of the beginning and of the end of what a server wrote
 
 
@@ -88,6 +89,17 @@ class Server:
         self.verification = verify.verify(self.host, self.port, self.profile.body, full)
         if not self.verification.ok:
             raise Refused(self.verification.problems)
+
+    def problems_after(self):
+        """What is wrong with its answers after a run. No client sees another content of the same
+        size, wrk no status below 400, hey no content that is cut."""
+        try:
+            verify.wait_ready(self.host, self.port, self.profile.body, RECOVER_SECONDS, self.alive)
+        except verify.NotReady as error:
+            found = [error.problem]
+        else:
+            found = verify.verify(self.host, self.port, self.profile.body).problems
+        return [Problem("VERIFY_FAILED", f"after the run: {problem.text}") for problem in found]
 
     def alive(self):
         """Whether all processes that were started still run."""

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-REASONS = {200: "OK", 302: "Found", 404: "Not Found", 503: "Service Unavailable"}
+REASONS = {200: "OK", 203: "OK", 302: "Found", 404: "Not Found", 503: "Service Unavailable"}
 
 
 class Counter:
@@ -77,6 +77,12 @@ def hangsome(exchange):
     (hang if exchange.nth % 40 == 0 else ok)(exchange)
 
 
+def stalls(exchange):
+    # Each other connection waits for ever for its tenth answer; new ones are served.
+    is_odd = exchange.connection.fileno() % 2 == 1
+    (hang if is_odd and exchange.nth_here == 10 else ok)(exchange)
+
+
 def reset_now(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -91,6 +97,14 @@ def reset(exchange):
 
 def wrong_body(exchange):
     exchange.answer(body=exchange.server.body + b"?!")
+
+
+def same_size(exchange):
+    exchange.answer(body=bytes(reversed(exchange.server.body)))
+
+
+def status_203(exchange):
+    exchange.answer(203)
 
 
 def short_body(exchange):
@@ -159,10 +173,11 @@ def redirect(exchange):
 
 
 MODES = {"ok": ok, "hang": hang, "hangsome": hangsome, "reset": reset, "reset_accept": ok,
-         "wrong_body": wrong_body, "short_body": short_body, "503": always_503, "mixed": mixed,
+         "wrong_body": wrong_body, "same_size": same_size, "status_203": status_203,
+         "short_body": short_body, "503": always_503, "mixed": mixed,
          "no_response": no_response, "no_keepalive": no_keepalive, "dies": dies,
          "slow_start": slow_start, "garbage": garbage, "chunked": chunked, "nolen": nolen,
-         "closeN": close_n, "var": var, "redirect": redirect}
+         "stalls": stalls, "closeN": close_n, "var": var, "redirect": redirect}
 
 
 def serve(server, mode, connection):
@@ -214,7 +229,7 @@ def main():
     parser.add_argument("--label", help="only there to be seen in /proc")
     options = parser.parse_args()
     server = Server(options.body.encode(), options.after, options.delay, options.sound)
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((options.host, options.port))
 

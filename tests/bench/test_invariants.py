@@ -187,6 +187,24 @@ class Times(unittest.TestCase):
             self.assertEqual(check(parsed, min_seconds=0), (100000, []))
 
 
+class Stalled(unittest.TestCase):
+    def test_connections_that_wait_longer_than_any_answer_took_have_no_number(self):
+        fast = Latency(mean=10_000.0, max=20_000.0)
+        for tool in ("wrk", "h2load"):
+            parsed = run(tool, latency=fast, body_bytes=1_200_000)
+            self.assertIn("HUNG", check(parsed, silences=[[0] * 100, [0] * 99 + [1500]])[1])
+            self.assertNotIn("HUNG", check(parsed, silences=[[0] * 99 + [900]])[1])
+
+    def test_slow_answers_idle_strangers_and_hey_are_no_hang(self):
+        ages = [0] * 80 + [3000] * 20
+        slow = run(latency=Latency(mean=10_000.0, max=2_500_000.0))
+        self.assertNotIn("HUNG", check(slow, silences=[ages])[1])
+        fast = run(latency=Latency(mean=10_000.0, max=20_000.0))
+        self.assertNotIn("HUNG", check(fast, silences=[ages + [0] * 20])[1])
+        self.assertNotIn("HUNG", check(run("hey", statuses={"200": 100000}, body_bytes=1_200_000,
+                                           latency=fast.latency), silences=[ages])[1])
+
+
 class Connections(unittest.TestCase):
     def test_connections_are_kept_if_the_plan_says_so(self):
         for opened, expected in ((100, []), (602, []), (603, ["KEEPALIVE_MISMATCH"])):

@@ -129,6 +129,17 @@ class OwnSockets(unittest.TestCase):
         self.connect(server, 3)
         self.assertEqual(network.established(server.getsockname()[1]), 3)
 
+    def test_how_long_a_client_has_sent_nothing_is_told_for_each_connection(self):
+        client, accepted = self.connect(self.server, 3)
+        if not network.silences(self.port):
+            self.skipTest("the kernel does not tell")
+        wait_until(lambda: min(network.silences(self.port)) > 300)
+        client.sendall(b"x")
+        accepted.recv(1)
+        ages = sorted(network.silences(self.port))
+        self.assertEqual(len(ages), 3)
+        self.assertLess(ages[0] + 200, ages[1])
+
     def test_without_sock_diag_the_files_are_counted(self):
         self.connect(self.server, 3)
         with mock.patch.object(network, "diag_count", side_effect=FileNotFoundError):

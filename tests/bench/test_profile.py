@@ -2,6 +2,7 @@
 """Profiles: what is committed loads, and what can't be run is refused with the reason."""
 
 import pathlib
+import tempfile
 import unittest
 
 from hellobench import parsers, profile
@@ -18,6 +19,18 @@ def refusal(**changes):
     except (ValueError, TypeError) as error:
         return str(error)
     return None
+
+
+class BrokenFileTest(unittest.TestCase):
+    def test_what_is_missing_or_of_another_kind_is_refused_and_the_file_named(self):
+        whole = (FOLDER / "smoke.toml").read_text("utf-8")
+        for old, new in (('id = "ab"\n', ""), ("blocks = 2", "quick = 5"),
+                         ('argv = ["ab", "-c", "10", "-n", "500", "{url}"]', "argv = [1, 2]")):
+            with self.subTest(new=new), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "p.toml"
+                path.write_text(whole.replace(old, new, 1), "utf-8")
+                with self.assertRaisesRegex(UsageError, "p.toml"):
+                    profile.load(path)
 
 
 class ProfileTest(unittest.TestCase):

@@ -68,6 +68,31 @@ class RunTest(unittest.TestCase):
     def test_a_server_that_begins_to_answer_another_body_gets_no_number(self):
         self.check_no_number(*self.run_one("wrong_body", sound=40), "WRONG_SIZE")
 
+    def test_a_server_that_begins_to_answer_another_body_of_the_same_size_gets_no_number(self):
+        cell, status = self.run_one("same_size", sound=40)
+        self.check_no_number(cell, status, "VERIFY_FAILED")
+        self.assertIsNone(cell["requests"]["ok"])
+
+    @unittest.skipUnless(shutil.which("wrk"), "wrk is not installed")
+    def test_a_server_that_begins_to_answer_another_2xx_gets_no_number_from_wrk(self):
+        argv = ["wrk", "-t1", "-c3", "-d1s", "{url}"]
+        cell, status = self.run_one("status_203", sound=40, argv=argv, keepalive=True)
+        self.assertIsNone(cell["rps"])
+        self.assertEqual(status, 4)
+        # Connections of others, in the same namespace, may be what is named.
+        self.assertTrue(codes(cell) & {"VERIFY_FAILED", "KEEPALIVE_MISMATCH"}, cell["problems"])
+
+    @unittest.skipUnless(shutil.which("wrk"), "wrk is not installed")
+    def test_a_server_that_lets_half_of_the_connections_hang_gets_no_number_from_wrk(self):
+        argv = ["wrk", "-t1", "-c10", "-d3s", "{url}"]
+        cell, status = self.run_one("stalls", argv=argv, keepalive=True, concurrency=10)
+        self.check_no_number(cell, status, "HUNG")
+
+    @unittest.skipUnless(shutil.which("hey"), "hey is not installed")
+    def test_a_server_that_begins_to_cut_its_bodies_gets_no_number_from_hey(self):
+        argv = ["hey", "-disable-keepalive", "-n", "60", "-c", "3", "{url}"]
+        self.check_no_number(*self.run_one("short_body", sound=40, argv=argv), "VERIFY_FAILED")
+
     def test_a_server_that_begins_to_close_without_an_answer_gets_no_number(self):
         cell, status = self.run_one("no_response", sound=40)
         self.assertFalse(cell["valid"])
@@ -109,6 +134,20 @@ class RunTest(unittest.TestCase):
         self.assertEqual([cell["entrant"] for cell in self.trial.cells()], ["here"])
         self.assertIn("no-such-command-anywhere", (self.trial.out / "report.md").read_text())
 
+    def test_where_nothing_is_installed_the_run_says_how_to_and_ends_with_7(self):
+        self.trial.entrant("absent", command="no-such-command-anywhere")
+        self.trial.profile(["absent"])
+        status, _, err = self.trial.run()
+        self.assertEqual(status, 7, err)
+        self.assertIn("have no-such-command-anywhere in PATH", err)
+
+    def test_an_unknown_format_and_a_port_beyond_the_last_are_refused_before_the_run(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        for words in (("--format", "md,pdf"), ("--port", "70000")):
+            status, _, err = self.trial.run(*words)
+            self.assertEqual((status, self.trial.out.exists()), (2, False), err)
+
     def test_a_port_that_is_taken_is_refused_and_its_owner_named_and_left_alone(self):
         self.trial.entrant("it")
         self.trial.profile(["it"])
@@ -129,6 +168,16 @@ class RunTest(unittest.TestCase):
         self.trial.entrant("it")
         self.trial.profile(["it"], argv=["no-such-client", "{url}"])
         status, out, err = self.trial.run()
+        self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
+
+    def test_a_missing_command_of_the_warm_up_is_a_reason_and_not_an_end(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"])
+        path = self.trial.folder / "profiles/trial.toml"
+        path.write_text(path.read_text().replace(
+            "\n[[steps]]", 'warm_up = ["no-such-client", "{url}"]\n\n[[steps]]'))
+        status, out, err = self.trial.run()
+        self.assertNotIn("Traceback", err)
         self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
 
     def test_a_dry_run_prints_every_command_and_starts_nothing(self):
@@ -190,6 +239,32 @@ class BrokenOffTest(unittest.TestCase):
         self.assertTrue((self.trial.out / "report.md").exists())
         self.check_resumes()
 
+    def test_what_nohup_ignores_does_not_end_a_run(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            status = self.break_off(signal.SIGHUP)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        self.assertEqual((status, len(self.trial.cells())), (0, 6))
+
+    def check_ends_with_a_reason(self, spoil):
+        process = self.trial.begin("run", "trial", "--ui", "quiet", "--format", "md", "--out",
+                                   str(self.trial.out))
+        self.assertTrue(wait_until(lambda: len(self.trial.cells()) >= 2))
+        spoil()
+        _, err = process.communicate(timeout=60)
+        self.assertNotIn("Traceback", err)
+        self.assertRegex(err, "^bench: ")
+        self.assertEqual(process.returncode, 1, err)
+        self.assertTrue(wait_until(lambda: not self.trial.servers()))
+
+    def test_a_folder_that_vanishes_ends_a_run_with_a_reason(self):
+        self.check_ends_with_a_reason(
+            lambda: self.trial.out.rename(self.trial.folder / "elsewhere"))
+
+    def test_a_journal_that_was_removed_is_not_written_on(self):
+        self.check_ends_with_a_reason((self.trial.out / "journal.jsonl").unlink)
+
     def test_sigterm_ends_with_143(self):
         self.assertEqual(self.break_off(signal.SIGTERM), 143)
         self.check_resumes()
@@ -214,6 +289,39 @@ class AttachTest(unittest.TestCase):
             finally:
                 server.terminate()
                 server.communicate(timeout=10)
+
+    def test_a_name_that_is_taken_or_no_file_name_and_an_unknown_host_are_refused(self):
+        with Trial() as trial:
+            trial.entrant("it")
+            trial.profile(["it"])
+            for text, reason in (("it=http://127.0.0.1:1/", "already"),
+                                 ("../x=http://127.0.0.1:1/", "file name"),
+                                 ("x=http://no-such-host.invalid/", "no-such-host")):
+                status, _, err = trial.run("--attach", text)
+                self.assertEqual(status, 2, err)
+                self.assertIn(reason, err)
+                self.assertNotIn("Traceback", err)
+                self.assertFalse(trial.out.exists())
+
+    def test_the_client_is_sent_to_the_attached_address_and_not_to_the_profiles(self):
+        try:
+            own = socket.create_server(("::1", 0), family=socket.AF_INET6)
+        except OSError as error:
+            self.skipTest(f"no IPv6: {error}")
+        with own:
+            port = str(own.getsockname()[1])
+        for host, argv in (("::1", "{url}"), ("127.0.0.2", "http://127.0.0.1:{port}/")):
+            with Trial() as trial, subprocess.Popen(
+                    [sys.executable, SERVER, "ok", port, "--host", host],
+                    stdout=subprocess.PIPE, text=True) as server:
+                server.stdout.readline()
+                trial.entrant("it")
+                trial.profile(["it"], ["ab", "-q", "-n", "60", "-c", "3", argv])
+                name = f"[{host}]" if ":" in host else host
+                _, out, err = trial.run("--attach", f"mine=http://{name}:{port}/")
+                server.terminate()
+                mine = [cell for cell in trial.cells() if cell["entrant"] == "mine"]
+                self.assertEqual(mine[0]["requests"]["ok"], 60, out + err)
 
     def test_only_loopback_addresses_are_measured(self):
         with Trial() as trial:
