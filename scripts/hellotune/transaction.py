@@ -16,10 +16,10 @@ import signal
 
 from hellotune.kernel_keys import Access, WriteError, same, satisfied, target
 from hellotune.state import Change, State
-from hellotune.sysctl_files import normalise
+from hellotune.sysctl_files import NUMBER, normalise
 
-# The range of ports must lie above the privileged ones: raise or lower those first.
-FIRST = ("net.ipv4.ip_unprivileged_port_start",)
+# The range of ports must lie above the privileged ones, at any moment: see rank().
+PORT_START = "net.ipv4.ip_unprivileged_port_start"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -77,8 +77,15 @@ class DeferredSignals:
 def plan(settings, tree, place, allow_global):
     """A step per key, in the order of the writes."""
     to_write = [setting for setting in settings if not setting.verify_only]
-    to_write.sort(key=lambda setting: setting.key not in FIRST)
-    return [plan_one(setting, tree, place, allow_global) for setting in to_write]
+    return sorted((plan_one(setting, tree, place, allow_global) for setting in to_write), key=rank)
+
+
+def rank(step):
+    """The privileged ports are lowered before the range follows, and raised after it."""
+    now, then = normalise(step.raw), normalise(step.text)
+    if step.key != PORT_START or not (NUMBER.fullmatch(now) and NUMBER.fullmatch(then)):
+        return 0
+    return 1 if int(then) > int(now) else -1
 
 
 def plan_one(setting, tree, place, allow_global):
@@ -190,14 +197,15 @@ class Apply:
 
 def plan_revert(state, tree, force):
     """A step per key of the state, in the order of the way back."""
-    return [plan_revert_one(key, change, tree, force)
-            for key, change in reversed(state.changes.items())]
+    return sorted((plan_revert_one(key, change, tree, force)
+                   for key, change in reversed(state.changes.items())), key=rank)
 
 
 def plan_revert_one(key, change, tree, force):
     original = normalise(change.original)
     step = Step(key, original, Outcome.WRITE, text=change.original, access=tree.access(key))
     now = tree.read(key)
+    step.raw = now or ""
     if now is None:
         step.outcome = Outcome.SKIPPED if force else Outcome.KEPT
         step.reason = "can't be read any more; --force forgets it"

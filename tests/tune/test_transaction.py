@@ -9,7 +9,19 @@ import unittest
 
 from fake_machine import Machine, OnAMachine, RefusingTree
 from hellotune import kernel_keys, transaction
-from hellotune.kernel_keys import KeyTree
+from hellotune.kernel_keys import KeyTree, WriteError
+
+
+class PortTree(KeyTree):
+    """A kernel that wants the range of ports above the privileged ones, as the real one does."""
+
+    def write(self, key, text):
+        now = {name: self.read(f"net.ipv4.{name}").split()[0]
+               for name in ("ip_unprivileged_port_start", "ip_local_port_range")}
+        now[key.removeprefix("net.ipv4.")] = text.split()[0]
+        if int(now["ip_unprivileged_port_start"]) > int(now["ip_local_port_range"]):
+            raise WriteError("the kernel refused it: Invalid argument (EINVAL)")
+        super().write(key, text)
 
 
 class Apply(OnAMachine):
@@ -61,6 +73,26 @@ class Apply(OnAMachine):
         self.assertLess(said.index("ip_unprivileged_port_start"), said.index("port_range"))
         said = self.tune("revert")
         self.assertGreater(said.index("ip_unprivileged_port_start"), said.index("port_range"))
+
+    def test_raising_the_unprivileged_ports_comes_after_the_range(self):
+        self.use_tree(PortTree)
+        for start, ports in (("1024", "40000 60999"), ("35000", "40000 60999"), ("0", "500 60999"),
+                             ("1024", "10240 60999"), ("0", "500 60999")):
+            self.tune("apply", self.machine.profile(
+                f"net.ipv4.ip_unprivileged_port_start = {start}\n"
+                f"net.ipv4.ip_local_port_range = {ports}\n"))
+        self.tune("revert")
+        self.assert_as_before()
+
+    def test_the_way_back_is_in_that_order_however_the_keys_were_written(self):
+        self.use_tree(PortTree)
+        for text in ("net.ipv4.ip_local_port_range = 40000 60999\n",
+                     "net.ipv4.ip_unprivileged_port_start = 35000\n",
+                     "net.ipv4.ip_unprivileged_port_start = 0\n"
+                     "net.ipv4.ip_local_port_range = 500 60999\n"):
+            self.tune("apply", self.machine.profile(text))
+        self.tune("revert")
+        self.assert_as_before()
 
     def test_a_required_key_that_is_missing_stops_all(self):
         path = self.machine.profile("net.core.somaxconn = 1\nnet.ipv4.no_such_key = 1\n")
