@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import io
 import json
 import os
 import sys
@@ -49,6 +50,7 @@ class Session:
 
 
 def main(arguments=None):
+    make_streams_usable()
     options = parser().parse_args(arguments)
     try:
         status = options.verb(options, Session())
@@ -66,6 +68,16 @@ def main(arguments=None):
         return EXIT_FAILED
     except OSError as error:
         return complain(error, EXIT_FAILED)
+
+
+def make_streams_usable():
+    """An apply must not stop half way for a closed stream, or a letter that it can't print."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def parser():
