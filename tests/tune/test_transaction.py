@@ -246,6 +246,15 @@ class Failures(OnAMachine):
 
 
 class Revert(OnAMachine):
+    def test_bytes_that_are_no_text_come_back(self):
+        path = self.machine.profile("kernel.domainname = x\n")
+        key = self.machine.keys / "kernel/domainname"
+        key.write_bytes(b"caf\xe9\n")
+        self.tune("apply", path)
+        self.assertEqual(key.read_bytes(), b"x\n")
+        self.tune("revert")
+        self.assertEqual(key.read_bytes(), b"caf\xe9\n")
+
     def test_it_restores_every_byte(self):
         self.tune("apply", "server", "client")
         self.tune("revert")
