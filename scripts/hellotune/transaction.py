@@ -59,7 +59,9 @@ class DeferredSignals:
         self.caught = None
 
     def __enter__(self):
-        self.before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        # Those that nohup, or a shell for its background jobs, has us ignore stay ignored.
+        self.before = {number: signal.signal(number, self._note) for number in SIGNALS
+                       if signal.getsignal(number) is not signal.SIG_IGN}
         return self
 
     def __exit__(self, *_):

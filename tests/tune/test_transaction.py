@@ -219,17 +219,23 @@ class Failures(OnAMachine):
                 self.assertIn(f"interrupted by {which.name}", said)
                 self.assertEqual(self.machine.everything(), before)
 
-    def interrupted(self, which, path):
-        """apply, with a signal that arrives at the 200th of its writes."""
+    def test_a_signal_that_is_to_be_ignored_is_ignored(self):
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        path = self.machine.profile("net.core.somaxconn = 1\nnet.ipv4.tcp_tw_reuse = 1\n")
+        self.interrupted(signal.SIGHUP, path, at="net.core.somaxconn", status=0)
+        self.assertEqual(self.machine.key("net/ipv4/tcp_tw_reuse"), "1\n")
+
+    def interrupted(self, which, path, at="net.test200.a", status=1):
+        """apply, with a signal that arrives as it has written the key."""
         class Interrupting(KeyTree):
             def write(self, key, text):
                 super().write(key, text)
-                if key == "net.test200.a" and text == "1":
+                if key == at and text == "1":
                     os.kill(os.getpid(), which)
 
         self.assertIs(threading.current_thread(), threading.main_thread())
         self.use_tree(Interrupting)
-        return self.tune("apply", path, status=1)
+        return self.tune("apply", path, status=status)
 
     def test_the_state_is_on_the_disk_before_the_first_write(self):
         seen = []
