@@ -163,6 +163,8 @@ class Apply:
             self._forget(step.key, state)
 
     def _restore(self, step):
+        if self.tree.access(step.key) is Access.ABSENT:
+            return  # it has gone meanwhile, and its value with it
         if self.tree.read_raw(step.key) != step.raw:
             self.tree.write(step.key, step.raw)
 
@@ -187,7 +189,9 @@ class Apply:
             try:
                 self._restore(step)
                 if step.outcome is Outcome.WRITTEN:
-                    step.outcome, step.reason = Outcome.ROLLED_BACK, f"is {normalise(step.raw)}"
+                    gone = self.tree.access(step.key) is Access.ABSENT
+                    step.outcome = Outcome.ROLLED_BACK
+                    step.reason = "has gone" if gone else f"is {normalise(step.raw)}"
             except WriteError as error:
                 stuck = True
                 step.outcome = Outcome.FAILED

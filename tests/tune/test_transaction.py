@@ -191,6 +191,30 @@ class Failures(OnAMachine):
         self.tune("revert")
         self.assert_as_before()
 
+    def test_a_key_that_goes_away_before_its_turn_leaves_nothing_behind(self):
+        self.use_tree(self.tree_that_loses("net/ipv4/tcp_tw_reuse", at="net.ipv4.tcp_migrate_req"))
+        self.tune("apply", self.vanishing_profile(), status=1)
+        del self.before["proc/sys/net/ipv4/tcp_tw_reuse"]
+        self.assert_as_before()
+
+    def test_with_keep_going_a_key_that_goes_away_is_like_one_that_was_refused(self):
+        self.use_tree(self.tree_that_loses("net/ipv4/tcp_tw_reuse", at="net.ipv4.tcp_migrate_req"))
+        said = self.tune("apply", "--keep-going", self.vanishing_profile(), status=1)
+        self.assertIn("No such file", said)
+        self.assertEqual(self.machine.key("net/ipv4/tcp_syncookies"), "0\n")
+
+    def vanishing_profile(self):
+        return self.machine.profile("net.ipv4.tcp_migrate_req = 1\nnet.ipv4.tcp_tw_reuse = 1\n"
+                                    "net.ipv4.tcp_syncookies = 0\n")
+
+    def tree_that_loses(self, name, at):
+        class Losing(KeyTree):
+            def write(inner, key, text):
+                super().write(key, text)
+                if key == at:
+                    (self.machine.keys / name).unlink(missing_ok=True)
+        return Losing
+
     def test_a_value_that_reads_back_otherwise_is_a_failure(self):
         real = os.write
 
