@@ -12,6 +12,7 @@ Invariants:
 import contextlib
 import dataclasses
 import enum
+import re
 import signal
 
 from hellotune.kernel_keys import Access, WriteError, same, satisfied, target
@@ -20,6 +21,12 @@ from hellotune.sysctl_files import NUMBER, normalise
 
 # The range of ports must lie above the privileged ones, at any moment: see rank().
 PORT_START = "net.ipv4.ip_unprivileged_port_start"
+# Writing one of these changes keys that were not asked for, and their values would be lost:
+# net/ipv4/devinet.c, net/ipv6/addrconf.c, mm/page-writeback.c, mm/util.c.
+COUPLED = re.compile(
+    r"net\.ipv4\.(ip_forward|conf\.all\.forwarding)|net\.ipv6\.conf\.all\.(forwarding|disable_ipv6"
+    r"|addr_gen_mode|ignore_routes_with_linkdown)|vm\.dirty_(background_)?(bytes|ratio)"
+    r"|vm\.overcommit_(kbytes|ratio)")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -102,6 +109,8 @@ def plan_one(setting, tree, place, allow_global):
         step.reason = place.refusal(access, setting.key)
     elif place.changes_machine(setting.key) and not allow_global:
         step.reason = place.refusal_of_global()
+    elif COUPLED.fullmatch(setting.key):
+        step.reason = "changes other keys too, which revert could not restore; set it by hand"
     elif raw is None:
         step.reason = "can't be read, so it could not be restored"
     if step.reason:

@@ -119,6 +119,12 @@ class Apply(OnAMachine):
         self.tune("revert")
         self.assert_as_before()
 
+    def test_a_key_that_changes_others_is_refused(self):
+        self.set("net/ipv4/ip_forward", "0\n")
+        path = self.machine.profile("net.ipv4.ip_forward = 1\n")
+        self.assertIn("by hand", self.tune("apply", path, status=3))
+        self.assertEqual(self.machine.key("net/ipv4/ip_forward"), "0\n")
+
     def test_links_and_folders_in_the_tree_are_no_keys(self):
         os.symlink(self.machine.root / "etc/sysctl.conf", self.machine.keys / "net/link")
         for key in ("net.link", "net.core"):
