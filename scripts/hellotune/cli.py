@@ -22,10 +22,10 @@ GOOD = (Outcome.ALREADY, Outcome.WRITTEN, Outcome.RESTORED, Outcome.WRITE)
 BAD = (Outcome.FAILED, Outcome.IMPOSSIBLE, Outcome.KEPT)
 
 EPILOG = """\
-exit status: 0 done, or as wanted; 1 a value differs, or the change failed and was taken back;
-2 bad usage, or a file that can't be understood; 3 not possible here: nothing was changed (with
---keep-going: only what could be); 4 another tune is at work; 5 watch --strict: a loss counter
-moved.
+exit status: 0 done, or as wanted; 1 a value differs, the change failed and was taken back, or what
+we say can't be written (what is done stays done); 2 bad usage, or a bad file; 3 not possible here:
+nothing was changed (with --keep-going: only what could be); 4 another tune is at work; 5 watch
+--strict: a loss counter moved. Else watch's is the command's: 128 + N for signal N, 127 not found.
 
 environment: TUNE_SYSCTL_DIR where the profiles are (default: sysctl/); TUNE_STATE_DIR where apply
 keeps what revert needs (default: /run/tune for root, else $XDG_RUNTIME_DIR/tune); TUNE_ROOT a
@@ -233,7 +233,7 @@ def do_apply(options, session):
     if not steps:
         print("nothing to set: these lines are only checked (tune verify)")
         return EXIT_OK
-    if impossible(steps) and not (options.keep_going and not options.dry_run):
+    if impossible(steps) and not options.keep_going:
         print_steps(steps)
         return refuse(session, settings, steps)
     store = session.store()
@@ -244,7 +244,7 @@ def do_apply(options, session):
         print_steps(steps)
         if options.persist:
             print(f"{Outcome.WRITE.value:<17}{own.path}")
-        return EXIT_OK
+        return EXIT_IMPOSSIBLE if impossible(steps) else EXIT_OK
     try:
         with store.locked() as folder:
             steps = planned()  # again: before we had the lock somebody else may have written

@@ -34,6 +34,13 @@ class Apply(OnAMachine):
         self.assertIn("4096 -> 65535", self.tune("apply", "server", "client", "--dry-run"))
         self.assert_as_before()
 
+    def test_a_dry_run_with_keep_going_shows_what_could_be_set(self):
+        path = self.machine.profile("net.core.somaxconn = 1\nnet.gone.key = 1\n")
+        said = self.tune("apply", "--dry-run", "--keep-going", path, status=3)
+        self.assertIn("would be written net.core.somaxconn", said)
+        self.assertNotIn("--keep-going", said)
+        self.assert_as_before()
+
     def test_a_value_that_is_already_enough_is_left_alone(self):
         self.set("net/core/somaxconn", "100000\n")
         self.assertIn("already", self.tune("apply"))
@@ -135,6 +142,12 @@ class Apply(OnAMachine):
         path = self.machine.profile("net.core.somaxconn = 1\nnonsense\n")
         self.assertIn("own.conf:2", self.tune("apply", "client", path, status=2))
         self.assert_as_before()
+
+    def test_a_profile_that_can_be_read_only_once_or_never_ends_is_refused(self):
+        pipe = self.machine.profiles / "pipe.conf"
+        os.mkfifo(pipe)
+        for path in (str(pipe), str(self.machine.profiles)):
+            self.assertIn("no ordinary file", self.tune("apply", path, status=2))
 
     def test_an_unknown_profile_is_bad_usage(self):
         self.assertIn("server client verify published", self.tune("apply", "nope", status=2))
