@@ -3,12 +3,11 @@
 
 import argparse
 import dataclasses
-import io
 import json
 import os
 import sys
 
-from hellotune import compare, containers, explain, profiles, transaction, watch
+from hellotune import compare, containers, explain, profiles, streams, transaction, watch
 from hellotune.compare import OK, SKIPPED
 from hellotune.kernel_keys import KeyTree, WriteError, satisfied
 from hellotune.persist import BootFile, Owner, PersistError
@@ -50,7 +49,7 @@ class Session:
 
 
 def main(arguments=None):
-    make_streams_usable()
+    streams.make_usable()
     options = parser().parse_args(arguments)
     try:
         status = options.verb(options, Session())
@@ -68,16 +67,6 @@ def main(arguments=None):
         return EXIT_FAILED
     except OSError as error:
         return complain(error, EXIT_FAILED)
-
-
-def make_streams_usable():
-    """An apply must not stop half way for a closed stream, or a letter that it can't print."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, io.StringIO())
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def parser():
@@ -225,6 +214,7 @@ def print_json(value):
 def do_apply(options, session):
     names = profiles.full_names(options.profiles or [profiles.DEFAULT])
     settings = profiles.load_all(names)
+    store = session.store()  # first: without /proc every key would look absent
 
     def planned():
         return transaction.plan(settings, session.tree, session.place, options.allow_global)
@@ -236,7 +226,6 @@ def do_apply(options, session):
     if impossible(steps) and not options.keep_going:
         print_steps(steps)
         return refuse(session, settings, steps)
-    store = session.store()
     own = session.boot_file(store)
     if options.persist:
         own.check_writable()
@@ -385,6 +374,8 @@ def do_watch(options, session):
     except (OSError, ValueError) as error:
         return complain(error, EXIT_USAGE)
     before = watch.Snapshot.take()
+    if not before.values:
+        return complain("no counters in /proc/net; is /proc mounted?", EXIT_IMPOSSIBLE)
     status = watch.run(command)
     moved = watch.Snapshot.take() - before
     movements = watch.explain(moved, rules)

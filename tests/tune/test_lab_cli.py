@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 import unittest
@@ -48,6 +49,13 @@ class CommandLine(unittest.TestCase):
                        if name != "PYTHONDONTWRITEBYTECODE"}
         self.assertEqual(tune_lab("list", checkout=copy, env=environment).returncode, 0)
         self.assertEqual(list(copy.rglob("__pycache__")), [])
+
+    def test_a_closed_output_does_not_matter(self):
+        script = CHECKOUT / "scripts/tune-lab"
+        done = subprocess.run(["/bin/sh", "-c", f"'{script}' run hello-close >&-"], text=True,
+                              env={**os.environ, "HELLO_BIN": "/no/such/binary"},
+                              stderr=subprocess.PIPE, timeout=100)
+        self.assertEqual((done.returncode, done.stderr), (SKIPPED_STATUS, ""))
 
     def test_all_skipped_has_a_status_of_its_own_and_a_reason(self):
         process = tune_lab("run", "--json", "hello-close",

@@ -114,6 +114,11 @@ class Apply(OnAMachine):
         self.assertRegex(said, "skipped +net.ipv4.tcp_migrate_req: .*has no such key")
         self.assertEqual(self.machine.key("net/core/somaxconn"), "65535\n")
 
+    def test_without_proc_the_cause_is_named(self):
+        for path in sorted(self.machine.keys.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        self.assertIn("is /proc mounted", self.tune("apply", status=3))
+
     def test_a_read_only_key_stops_all(self):
         (self.machine.keys / "net/core/somaxconn").chmod(0o444)
         self.assertIn("read-only", self.tune("apply", status=3))
