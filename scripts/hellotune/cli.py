@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from hellotune import compare, containers, explain, profiles, transaction, watch
+from hellotune import compare, containers, explain, profiles, streams, transaction, watch
 from hellotune.compare import OK, SKIPPED
 from hellotune.kernel_keys import KeyTree, WriteError, satisfied
 from hellotune.persist import BootFile, Owner, PersistError
@@ -21,10 +21,10 @@ GOOD = (Outcome.ALREADY, Outcome.WRITTEN, Outcome.RESTORED, Outcome.WRITE)
 BAD = (Outcome.FAILED, Outcome.IMPOSSIBLE, Outcome.KEPT)
 
 EPILOG = """\
-exit status: 0 done, or as wanted; 1 a value differs, or the change failed and was taken back;
-2 bad usage, or a file that can't be understood; 3 not possible here: nothing was changed (with
---keep-going: only what could be); 4 another tune is at work; 5 watch --strict: a loss counter
-moved.
+exit status: 0 done, or as wanted; 1 a value differs, the change failed and was taken back, or what
+we say can't be written (what is done stays done); 2 bad usage, or a bad file; 3 not possible here:
+nothing was changed (with --keep-going: only what could be); 4 another tune is at work; 5 watch
+--strict: a loss counter moved. Else watch's is the command's: 128 + N for signal N, 127 not found.
 
 environment: TUNE_SYSCTL_DIR where the profiles are (default: sysctl/); TUNE_STATE_DIR where apply
 keeps what revert needs (default: /run/tune for root, else $XDG_RUNTIME_DIR/tune); TUNE_ROOT a
@@ -49,6 +49,7 @@ class Session:
 
 
 def main(arguments=None):
+    streams.make_usable()
     options = parser().parse_args(arguments)
     try:
         status = options.verb(options, Session())
@@ -213,6 +214,7 @@ def print_json(value):
 def do_apply(options, session):
     names = profiles.full_names(options.profiles or [profiles.DEFAULT])
     settings = profiles.load_all(names)
+    store = session.store()  # first: without /proc every key would look absent
 
     def planned():
         return transaction.plan(settings, session.tree, session.place, options.allow_global)
@@ -221,10 +223,9 @@ def do_apply(options, session):
     if not steps:
         print("nothing to set: these lines are only checked (tune verify)")
         return EXIT_OK
-    if impossible(steps) and not (options.keep_going and not options.dry_run):
+    if impossible(steps) and not options.keep_going:
         print_steps(steps)
         return refuse(session, settings, steps)
-    store = session.store()
     own = session.boot_file(store)
     if options.persist:
         own.check_writable()
@@ -232,7 +233,7 @@ def do_apply(options, session):
         print_steps(steps)
         if options.persist:
             print(f"{Outcome.WRITE.value:<17}{own.path}")
-        return EXIT_OK
+        return EXIT_IMPOSSIBLE if impossible(steps) else EXIT_OK
     try:
         with store.locked() as folder:
             steps = planned()  # again: before we had the lock somebody else may have written
@@ -373,6 +374,8 @@ def do_watch(options, session):
     except (OSError, ValueError) as error:
         return complain(error, EXIT_USAGE)
     before = watch.Snapshot.take()
+    if not before.values:
+        return complain("no counters in /proc/net; is /proc mounted?", EXIT_IMPOSSIBLE)
     status = watch.run(command)
     moved = watch.Snapshot.take() - before
     movements = watch.explain(moved, rules)

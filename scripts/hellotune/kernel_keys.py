@@ -66,7 +66,7 @@ class KeyTree:
         if self.access(key) in (Access.ABSENT, Access.NOT_A_KEY):
             return None
         try:
-            return self.path(key).read_bytes().decode("utf-8", "backslashreplace")
+            return self.path(key).read_bytes().decode("utf-8", "surrogateescape")
         except OSError:
             return None
 
@@ -77,7 +77,7 @@ class KeyTree:
 
     def write(self, key, text):
         """Writes text in one write(2), as the kernel wants it, and reads it back."""
-        data = (text if text.endswith("\n") else text + "\n").encode()
+        data = (text if text.endswith("\n") else text + "\n").encode("utf-8", "surrogateescape")
         try:
             file = os.open(self.path(key), os.O_WRONLY | os.O_CLOEXEC)
             try:

@@ -48,6 +48,8 @@ def load(name):
         there = " ".join(known()) or f"none in {folder()}"
         raise UnknownProfile(f"no profile {name!r}; there are: {there}; or name a file")
     try:
+        if path.exists() and not path.is_file():
+            raise UnknownProfile(f"{path}: no ordinary file, that verify can read again")
         return sysctl_files.load(path)
     except OSError as error:
         raise UnknownProfile(f"{path}: {error.strerror}") from error

@@ -133,7 +133,9 @@ class Store:
         explicit = environment.get("TUNE_STATE_DIR")
         runtime = environment.get("XDG_RUNTIME_DIR")
         self.folders = [pathlib.Path(explicit)] if explicit else [root / "run/tune"]
-        if runtime and not explicit and root == pathlib.Path("/"):
+        # After su it is still the other user's, and closed to us.
+        if (runtime and not explicit and root == pathlib.Path("/")
+                and os.access(runtime, os.X_OK, effective_ids=True)):
             self.folders.append(pathlib.Path(runtime) / "tune")
 
     def load(self):
@@ -182,8 +184,13 @@ class Store:
             raise StateError(f"no place for the state, without which revert could restore nothing:"
                              f" {self.folders[0]} can't be made, or others may write to it. Name a"
                              " folder of yours: TUNE_STATE_DIR=DIR")
-        lock = os.open(usable[0] / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
-                       0o600)
+        path = usable[0] / "lock"
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StateError(f"{path} can't be opened ({error.strerror}); nothing was changed."
+                             " Remove it, make room, or name another folder: TUNE_STATE_DIR=DIR"
+                             ) from error
         try:
             take(lock, usable[0])
             yield usable[0]

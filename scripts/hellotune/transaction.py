@@ -12,14 +12,21 @@ Invariants:
 import contextlib
 import dataclasses
 import enum
+import re
 import signal
 
 from hellotune.kernel_keys import Access, WriteError, same, satisfied, target
 from hellotune.state import Change, State
-from hellotune.sysctl_files import normalise
+from hellotune.sysctl_files import NUMBER, normalise
 
-# The range of ports must lie above the privileged ones: raise or lower those first.
-FIRST = ("net.ipv4.ip_unprivileged_port_start",)
+# The range of ports must lie above the privileged ones, at any moment: see rank().
+PORT_START = "net.ipv4.ip_unprivileged_port_start"
+# Writing one of these changes keys that were not asked for, and their values would be lost:
+# net/ipv4/devinet.c, net/ipv6/addrconf.c, mm/page-writeback.c, mm/util.c.
+COUPLED = re.compile(
+    r"net\.ipv4\.(ip_forward|conf\.all\.forwarding)|net\.ipv6\.conf\.all\.(forwarding|disable_ipv6"
+    r"|addr_gen_mode|ignore_routes_with_linkdown)|vm\.dirty_(background_)?(bytes|ratio)"
+    r"|vm\.overcommit_(kbytes|ratio)")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,7 +66,9 @@ class DeferredSignals:
         self.caught = None
 
     def __enter__(self):
-        self.before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        # Those that nohup, or a shell for its background jobs, has us ignore stay ignored.
+        self.before = {number: signal.signal(number, self._note) for number in SIGNALS
+                       if signal.getsignal(number) is not signal.SIG_IGN}
         return self
 
     def __exit__(self, *_):
@@ -77,8 +86,15 @@ class DeferredSignals:
 def plan(settings, tree, place, allow_global):
     """A step per key, in the order of the writes."""
     to_write = [setting for setting in settings if not setting.verify_only]
-    to_write.sort(key=lambda setting: setting.key not in FIRST)
-    return [plan_one(setting, tree, place, allow_global) for setting in to_write]
+    return sorted((plan_one(setting, tree, place, allow_global) for setting in to_write), key=rank)
+
+
+def rank(step):
+    """The privileged ports are lowered before the range follows, and raised after it."""
+    now, then = normalise(step.raw), normalise(step.text)
+    if step.key != PORT_START or not (NUMBER.fullmatch(now) and NUMBER.fullmatch(then)):
+        return 0
+    return 1 if int(then) > int(now) else -1
 
 
 def plan_one(setting, tree, place, allow_global):
@@ -93,6 +109,8 @@ def plan_one(setting, tree, place, allow_global):
         step.reason = place.refusal(access, setting.key)
     elif place.changes_machine(setting.key) and not allow_global:
         step.reason = place.refusal_of_global()
+    elif COUPLED.fullmatch(setting.key):
+        step.reason = "changes other keys too, which revert could not restore; set it by hand"
     elif raw is None:
         step.reason = "can't be read, so it could not be restored"
     if step.reason:
@@ -154,6 +172,8 @@ class Apply:
             self._forget(step.key, state)
 
     def _restore(self, step):
+        if self.tree.access(step.key) is Access.ABSENT:
+            return  # it has gone meanwhile, and its value with it
         if self.tree.read_raw(step.key) != step.raw:
             self.tree.write(step.key, step.raw)
 
@@ -178,7 +198,9 @@ class Apply:
             try:
                 self._restore(step)
                 if step.outcome is Outcome.WRITTEN:
-                    step.outcome, step.reason = Outcome.ROLLED_BACK, f"is {normalise(step.raw)}"
+                    gone = self.tree.access(step.key) is Access.ABSENT
+                    step.outcome = Outcome.ROLLED_BACK
+                    step.reason = "has gone" if gone else f"is {normalise(step.raw)}"
             except WriteError as error:
                 stuck = True
                 step.outcome = Outcome.FAILED
@@ -190,14 +212,15 @@ class Apply:
 
 def plan_revert(state, tree, force):
     """A step per key of the state, in the order of the way back."""
-    return [plan_revert_one(key, change, tree, force)
-            for key, change in reversed(state.changes.items())]
+    return sorted((plan_revert_one(key, change, tree, force)
+                   for key, change in reversed(state.changes.items())), key=rank)
 
 
 def plan_revert_one(key, change, tree, force):
     original = normalise(change.original)
     step = Step(key, original, Outcome.WRITE, text=change.original, access=tree.access(key))
     now = tree.read(key)
+    step.raw = now or ""
     if now is None:
         step.outcome = Outcome.SKIPPED if force else Outcome.KEPT
         step.reason = "can't be read any more; --force forgets it"

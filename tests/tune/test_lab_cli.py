@@ -3,6 +3,11 @@
 
 import json
 import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
 import time
 import unittest
 import unittest.mock
@@ -10,7 +15,7 @@ import unittest.mock
 from hellotune.lab import catalogue, cli, sockets, tap
 from hellotune.lab.experiment import Experiment, Lab
 from hellotune.lab.namespaces import Skip
-from lab_runner import SKIPPED_STATUS, tune_lab
+from lab_runner import CHECKOUT, SKIPPED_STATUS, tune_lab
 
 
 class CommandLine(unittest.TestCase):
@@ -35,6 +40,22 @@ class CommandLine(unittest.TestCase):
 
     def test_no_verb_is_bad_usage(self):
         self.assertEqual(tune_lab().returncode, 2)
+
+    def test_it_leaves_nothing_in_the_checkout(self):
+        copy = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        shutil.copytree(CHECKOUT / "scripts", copy / "scripts",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "PYTHONDONTWRITEBYTECODE"}
+        self.assertEqual(tune_lab("list", checkout=copy, env=environment).returncode, 0)
+        self.assertEqual(list(copy.rglob("__pycache__")), [])
+
+    def test_a_closed_output_does_not_matter(self):
+        script = CHECKOUT / "scripts/tune-lab"
+        done = subprocess.run(["/bin/sh", "-c", f"'{script}' run hello-close >&-"], text=True,
+                              env={**os.environ, "HELLO_BIN": "/no/such/binary"},
+                              stderr=subprocess.PIPE, timeout=100)
+        self.assertEqual((done.returncode, done.stderr), (SKIPPED_STATUS, ""))
 
     def test_all_skipped_has_a_status_of_its_own_and_a_reason(self):
         process = tune_lab("run", "--json", "hello-close",
@@ -129,6 +150,16 @@ class Segments(unittest.TestCase):
 
 
 class Waiting(unittest.TestCase):
+    def test_what_is_queued_is_heard_also_after_the_deadline(self):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with ours, theirs:
+            ours.setblocking(False)
+            heard = tap.Tap.__new__(tap.Tap)
+            heard.socket = ours
+            packet = tap.segment(("10.0.0.1", 1), ("10.0.0.2", 2), tap.SYN, 1, 0)
+            theirs.send(bytes(12) + b"\x08\x00" + packet)
+            self.assertEqual(len(heard.hear(lambda _: True, 2, 0)), 1)
+
     def test_wait_until_gives_up(self):
         self.assertFalse(sockets.wait_until(lambda: False, 0.05))
         self.assertTrue(sockets.wait_until(lambda: True, 0))

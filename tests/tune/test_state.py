@@ -85,6 +85,21 @@ class Files(unittest.TestCase):
             with self.store().locked():
                 pass
 
+    def test_a_lock_that_can_not_be_opened_is_named_with_a_way_out(self):
+        (self.folder / "lock").mkdir(parents=True)
+        with self.assertRaisesRegex(StateError, "lock can't be opened.*TUNE_STATE_DIR=DIR"):
+            with self.store().locked():
+                pass
+
+    def test_another_user_s_runtime_folder_is_passed_over(self):
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0)
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+            self.addCleanup(os.seteuid, 0)
+        store = Store(pathlib.Path("/"), {"XDG_RUNTIME_DIR": str(self.folder)})
+        self.assertNotIn(self.folder / "tune", store.folders)
+
     def test_without_proc_the_cause_is_named(self):
         (self.machine.keys / "kernel/random/boot_id").unlink()
         with self.assertRaisesRegex(StateError, "is /proc mounted"):

@@ -9,7 +9,19 @@ import unittest
 
 from fake_machine import Machine, OnAMachine, RefusingTree
 from hellotune import kernel_keys, transaction
-from hellotune.kernel_keys import KeyTree
+from hellotune.kernel_keys import KeyTree, WriteError
+
+
+class PortTree(KeyTree):
+    """A kernel that wants the range of ports above the privileged ones, as the real one does."""
+
+    def write(self, key, text):
+        now = {name: self.read(f"net.ipv4.{name}").split()[0]
+               for name in ("ip_unprivileged_port_start", "ip_local_port_range")}
+        now[key.removeprefix("net.ipv4.")] = text.split()[0]
+        if int(now["ip_unprivileged_port_start"]) > int(now["ip_local_port_range"]):
+            raise WriteError("the kernel refused it: Invalid argument (EINVAL)")
+        super().write(key, text)
 
 
 class Apply(OnAMachine):
@@ -20,6 +32,13 @@ class Apply(OnAMachine):
 
     def test_a_dry_run_writes_nothing(self):
         self.assertIn("4096 -> 65535", self.tune("apply", "server", "client", "--dry-run"))
+        self.assert_as_before()
+
+    def test_a_dry_run_with_keep_going_shows_what_could_be_set(self):
+        path = self.machine.profile("net.core.somaxconn = 1\nnet.gone.key = 1\n")
+        said = self.tune("apply", "--dry-run", "--keep-going", path, status=3)
+        self.assertIn("would be written net.core.somaxconn", said)
+        self.assertNotIn("--keep-going", said)
         self.assert_as_before()
 
     def test_a_value_that_is_already_enough_is_left_alone(self):
@@ -62,6 +81,26 @@ class Apply(OnAMachine):
         said = self.tune("revert")
         self.assertGreater(said.index("ip_unprivileged_port_start"), said.index("port_range"))
 
+    def test_raising_the_unprivileged_ports_comes_after_the_range(self):
+        self.use_tree(PortTree)
+        for start, ports in (("1024", "40000 60999"), ("35000", "40000 60999"), ("0", "500 60999"),
+                             ("1024", "10240 60999"), ("0", "500 60999")):
+            self.tune("apply", self.machine.profile(
+                f"net.ipv4.ip_unprivileged_port_start = {start}\n"
+                f"net.ipv4.ip_local_port_range = {ports}\n"))
+        self.tune("revert")
+        self.assert_as_before()
+
+    def test_the_way_back_is_in_that_order_however_the_keys_were_written(self):
+        self.use_tree(PortTree)
+        for text in ("net.ipv4.ip_local_port_range = 40000 60999\n",
+                     "net.ipv4.ip_unprivileged_port_start = 35000\n",
+                     "net.ipv4.ip_unprivileged_port_start = 0\n"
+                     "net.ipv4.ip_local_port_range = 500 60999\n"):
+            self.tune("apply", self.machine.profile(text))
+        self.tune("revert")
+        self.assert_as_before()
+
     def test_a_required_key_that_is_missing_stops_all(self):
         path = self.machine.profile("net.core.somaxconn = 1\nnet.ipv4.no_such_key = 1\n")
         said = self.tune("apply", path, status=3)
@@ -75,6 +114,11 @@ class Apply(OnAMachine):
         self.assertRegex(said, "skipped +net.ipv4.tcp_migrate_req: .*has no such key")
         self.assertEqual(self.machine.key("net/core/somaxconn"), "65535\n")
 
+    def test_without_proc_the_cause_is_named(self):
+        for path in sorted(self.machine.keys.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        self.assertIn("is /proc mounted", self.tune("apply", status=3))
+
     def test_a_read_only_key_stops_all(self):
         (self.machine.keys / "net/core/somaxconn").chmod(0o444)
         self.assertIn("read-only", self.tune("apply", status=3))
@@ -87,6 +131,12 @@ class Apply(OnAMachine):
         self.tune("revert")
         self.assert_as_before()
 
+    def test_a_key_that_changes_others_is_refused(self):
+        self.set("net/ipv4/ip_forward", "0\n")
+        path = self.machine.profile("net.ipv4.ip_forward = 1\n")
+        self.assertIn("by hand", self.tune("apply", path, status=3))
+        self.assertEqual(self.machine.key("net/ipv4/ip_forward"), "0\n")
+
     def test_links_and_folders_in_the_tree_are_no_keys(self):
         os.symlink(self.machine.root / "etc/sysctl.conf", self.machine.keys / "net/link")
         for key in ("net.link", "net.core"):
@@ -97,6 +147,12 @@ class Apply(OnAMachine):
         path = self.machine.profile("net.core.somaxconn = 1\nnonsense\n")
         self.assertIn("own.conf:2", self.tune("apply", "client", path, status=2))
         self.assert_as_before()
+
+    def test_a_profile_that_can_be_read_only_once_or_never_ends_is_refused(self):
+        pipe = self.machine.profiles / "pipe.conf"
+        os.mkfifo(pipe)
+        for path in (str(pipe), str(self.machine.profiles)):
+            self.assertIn("no ordinary file", self.tune("apply", path, status=2))
 
     def test_an_unknown_profile_is_bad_usage(self):
         self.assertIn("server client verify published", self.tune("apply", "nope", status=2))
@@ -159,6 +215,30 @@ class Failures(OnAMachine):
         self.tune("revert")
         self.assert_as_before()
 
+    def test_a_key_that_goes_away_before_its_turn_leaves_nothing_behind(self):
+        self.use_tree(self.tree_that_loses("net/ipv4/tcp_tw_reuse", at="net.ipv4.tcp_migrate_req"))
+        self.tune("apply", self.vanishing_profile(), status=1)
+        del self.before["proc/sys/net/ipv4/tcp_tw_reuse"]
+        self.assert_as_before()
+
+    def test_with_keep_going_a_key_that_goes_away_is_like_one_that_was_refused(self):
+        self.use_tree(self.tree_that_loses("net/ipv4/tcp_tw_reuse", at="net.ipv4.tcp_migrate_req"))
+        said = self.tune("apply", "--keep-going", self.vanishing_profile(), status=1)
+        self.assertIn("No such file", said)
+        self.assertEqual(self.machine.key("net/ipv4/tcp_syncookies"), "0\n")
+
+    def vanishing_profile(self):
+        return self.machine.profile("net.ipv4.tcp_migrate_req = 1\nnet.ipv4.tcp_tw_reuse = 1\n"
+                                    "net.ipv4.tcp_syncookies = 0\n")
+
+    def tree_that_loses(self, name, at):
+        class Losing(KeyTree):
+            def write(inner, key, text):
+                super().write(key, text)
+                if key == at:
+                    (self.machine.keys / name).unlink(missing_ok=True)
+        return Losing
+
     def test_a_value_that_reads_back_otherwise_is_a_failure(self):
         real = os.write
 
@@ -187,17 +267,23 @@ class Failures(OnAMachine):
                 self.assertIn(f"interrupted by {which.name}", said)
                 self.assertEqual(self.machine.everything(), before)
 
-    def interrupted(self, which, path):
-        """apply, with a signal that arrives at the 200th of its writes."""
+    def test_a_signal_that_is_to_be_ignored_is_ignored(self):
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        path = self.machine.profile("net.core.somaxconn = 1\nnet.ipv4.tcp_tw_reuse = 1\n")
+        self.interrupted(signal.SIGHUP, path, at="net.core.somaxconn", status=0)
+        self.assertEqual(self.machine.key("net/ipv4/tcp_tw_reuse"), "1\n")
+
+    def interrupted(self, which, path, at="net.test200.a", status=1):
+        """apply, with a signal that arrives as it has written the key."""
         class Interrupting(KeyTree):
             def write(self, key, text):
                 super().write(key, text)
-                if key == "net.test200.a" and text == "1":
+                if key == at and text == "1":
                     os.kill(os.getpid(), which)
 
         self.assertIs(threading.current_thread(), threading.main_thread())
         self.use_tree(Interrupting)
-        return self.tune("apply", path, status=1)
+        return self.tune("apply", path, status=status)
 
     def test_the_state_is_on_the_disk_before_the_first_write(self):
         seen = []
@@ -214,6 +300,15 @@ class Failures(OnAMachine):
 
 
 class Revert(OnAMachine):
+    def test_bytes_that_are_no_text_come_back(self):
+        path = self.machine.profile("kernel.domainname = x\n")
+        key = self.machine.keys / "kernel/domainname"
+        key.write_bytes(b"caf\xe9\n")
+        self.tune("apply", path)
+        self.assertEqual(key.read_bytes(), b"x\n")
+        self.tune("revert")
+        self.assertEqual(key.read_bytes(), b"caf\xe9\n")
+
     def test_it_restores_every_byte(self):
         self.tune("apply", "server", "client")
         self.tune("revert")

@@ -142,6 +142,24 @@ class CommandLine(OnAMachine):
         self.assertEqual(self.machine.key("net/core/somaxconn"), "65535\n")
         self.assertIn("restored", self.tune("revert"))
 
+    def test_closed_streams_do_not_stop_a_verb(self):
+        for verbs in ("apply server client", "show", "verify", "diff --json", "revert"):
+            for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+                with self.subTest(verb=verbs, closed=closed):
+                    done = subprocess.run(["/bin/sh", "-c", f"exec '{TUNE}' {verbs} {closed}"],
+                                          env=self.machine.environment(), timeout=30,
+                                          capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_as_before()
+
+    def test_a_value_that_can_not_be_printed_is_shown_by_its_code(self):
+        path = self.machine.profile("kernel.domainname = caf\u00e9\n")
+        self.set("kernel/domainname", "th\u00e9\n")
+        done = subprocess.run([TUNE, "apply", path], timeout=30, capture_output=True, text=True,
+                              env={**self.machine.environment(), "PYTHONIOENCODING": "ascii"})
+        self.assertEqual((done.returncode, done.stderr.count("Traceback")), (0, 0), done.stderr)
+        self.assertIn(r"th\xe9 -> caf\xe9", done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

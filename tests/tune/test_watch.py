@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from fake_machine import TUNE, Machine, machine
+from hellotune import watch
 from hellotune.watch import Snapshot, explain, load_table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -124,6 +126,12 @@ class Running(unittest.TestCase):
     def test_a_signal_that_ends_the_command_shows_in_the_status(self):
         done = self.watch("--", "sh", "-c", "kill -TERM $$")
         self.assertEqual(done.returncode, 128 + signal.SIGTERM)
+
+    def test_without_counters_it_does_not_say_that_none_moved(self):
+        with mock.patch.object(watch, "read_lines", lambda path: []):
+            said = self.machine.tune("watch", "--strict", "--", "true")
+        self.assertEqual(said[0], 3, said)
+        self.assertIn("is /proc mounted", said[1])
 
     def test_a_command_that_is_not_there(self):
         self.assertEqual(self.watch("--", "/no/such/command").returncode, 127)

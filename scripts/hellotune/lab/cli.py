@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 
+from hellotune import streams
 from hellotune.lab import catalogue, namespaces
 from hellotune.lab.experiment import Lab
 from hellotune.lab.namespaces import Skip
@@ -26,6 +27,7 @@ KINDS = ("set", "did", "expected", "observed")
 
 
 def main(arguments=None):
+    streams.make_usable()
     options = parse(arguments)
     known = catalogue.experiments()
     unknown = [name for name in options.ids if name not in known]

@@ -20,7 +20,7 @@ def port_parity(lab):
     The lower end of the range decides the parity. The search is why a range is widened long before
     it is used up.
     """
-    count = 4000
+    count = 10000
     lab.set(lab.server, "net.core.somaxconn", 65535)
     lab.set(lab.client, RANGE, f"40000 {40000 + count - 1}")
     sockets.raise_file_limit(count // 2 + 400)
