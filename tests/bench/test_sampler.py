@@ -177,7 +177,7 @@ class SamplerTest(unittest.TestCase):
             ticked.wait(30)
             ticked.clear()
         watch.stop()
-        self.assertLess(watch.own_cores, 0.02)  # 0.004 was measured on a busy machine.
+        self.assertLess(watch.own_cores, 0.05)  # 0.004 was measured on a busy machine.
 
 
 def looks(*busy_cores, step=0.2):
