@@ -93,14 +93,14 @@ def descriptors(folder):
                 yield os.readlink(folder / "fd" / name)
 
 
-def count(states, local_port=0):
-    """How many TCP sockets, of IPv4 and IPv6, are in one of `states` (and have the port)."""
+def count(states, local_port=0, remote_port=0):
+    """How many TCP sockets, of IPv4 and IPv6, are in one of `states` (and have the ports)."""
     try:
-        return sum(diag_count(family, states, local_port)
+        return sum(diag_count(family, states, local_port, remote_port)
                    for family in (socket.AF_INET, socket.AF_INET6))
     except OSError:  # A kernel without INET_DIAG.
-        return sum(state in states and local_port in (0, local)
-                   for local, _, state, _ in sockets())
+        return sum(state in states and local_port in (0, local) and remote_port in (0, remote)
+                   for local, remote, state, _ in sockets())
 
 
 def silences(port):
@@ -131,17 +131,18 @@ def parse_silences(data):
     return found
 
 
-def diag_count(family, states, local_port):
-    return sum(count_messages(data)[0] for data in dump(family, states, local_port))
+def diag_count(family, states, local_port, remote_port=0):
+    return sum(count_messages(data)[0]
+               for data in dump(family, states, local_port, remote_port=remote_port))
 
 
-def dump(family, states, local_port, extensions=0):
+def dump(family, states, local_port, extensions=0, remote_port=0):
     """Yields the datagrams in which the kernel tells of the sockets. Raises OSError."""
     mask = sum(1 << state for state in states)
     # inet_diag_req_v2: family, protocol, extensions, padding, states, then inet_diag_sockid: ports
     # in network order, addresses, interface, cookie. A dump looks at the ports alone.
     request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, extensions, 0, mask)
-    request += struct.pack("!HH", local_port, 0) + bytes(44)
+    request += struct.pack("!HH", local_port, remote_port) + bytes(44)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag:
         diag.send(HEADER.pack(HEADER.size + len(request), SOCK_DIAG_BY_FAMILY,
                               NLM_F_REQUEST | NLM_F_DUMP, 0, 0) + request)
@@ -177,18 +178,17 @@ def time_wait_count():
     return parse_sockstat(read("/proc/net/sockstat")).get("TCP.tw", 0)
 
 
-def waiting(except_port=0):
-    """The number of sockets in one of the WAIT states; not of those whose own port is
-    `except_port`: what a server closed first is there, and takes no port from its clients."""
-    states = {TIME_WAIT, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT}
-    return count(states) - (count(states, except_port) if except_port else 0)
+def waiting(to_port=0):
+    """The number of sockets in one of the WAIT states; with `to_port` those of its clients only:
+    what a server closed first, this one or another, takes no port from its clients."""
+    return count({TIME_WAIT, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT}, remote_port=to_port)
 
 
-def settle(limit, timeout_s=75, except_port=0):
+def settle(limit, timeout_s=75, to_port=0):
     """Waits until no more than `limit` sockets are `waiting`. Returns (seconds that it took, how
     many are left); after `timeout_s` it gives up."""
     began = time.monotonic()
-    while (left := waiting(except_port)) > limit and time.monotonic() - began < timeout_s:
+    while (left := waiting(to_port)) > limit and time.monotonic() - began < timeout_s:
         time.sleep(SETTLE_STEP_SECONDS)
     return time.monotonic() - began, left
 
