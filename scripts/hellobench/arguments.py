@@ -5,8 +5,8 @@ import argparse
 import pathlib
 
 from hellobench import VERSION
+from hellobench.report import FORMATS
 
-FORMATS = "md,csv,json,svg,png,html"
 EPILOG = """\
 examples:
   scripts/bench doctor                             what on this machine would spoil a measurement?
@@ -110,8 +110,8 @@ def add_measuring(verbs):
 
 
 def add_output(parser):
-    parser.add_argument("--format", default=FORMATS, metavar="LIST", type=formats,
-                        help=f"reports to write; default: {FORMATS}")
+    parser.add_argument("--format", default=",".join(FORMATS), metavar="LIST", type=formats,
+                        help="reports to write; default: %(default)s")
     parser.add_argument("--ui", choices=("auto", "live", "plain", "json", "quiet"), default="auto",
                         help="auto: live on a terminal, else plain")
 
@@ -127,8 +127,8 @@ def add_reading(verbs):
     parser = verb(verbs, "report", "write the reports of a results folder",
                   "From its plan and journal alone; nothing is measured.")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--format", default=FORMATS, metavar="LIST", type=formats,
-                        help=f"default: {FORMATS}")
+    parser.add_argument("--format", default=",".join(FORMATS), metavar="LIST", type=formats,
+                        help="default: %(default)s")
 
     parser = verb(verbs, "compare", "compare two results folders",
                   "Exit status 3 if the new one is worse beyond the margin.")
@@ -154,10 +154,12 @@ def port(text):
 
 
 def formats(text):
-    unknown = set(text.split(",")) - set(FORMATS.split(","))
+    """"md,csv" as ("md", "csv")"""
+    unknown = set(text.split(",")) - set(FORMATS)
     if unknown:
-        raise argparse.ArgumentTypeError(f"no {', '.join(sorted(unknown))}; there are {FORMATS}")
-    return text
+        raise argparse.ArgumentTypeError(f"no {', '.join(sorted(unknown))}; there are "
+                                         f"{', '.join(FORMATS)}")
+    return tuple(text.split(","))
 
 
 def share(text):

@@ -112,5 +112,11 @@ class AttachedGroup:
             system += int(fields[12]) + int(fields[14])
         return Usage(user * tick, system * tick)
 
-    def alive(self):
-        return self._pid is None or psutil.pid_exists(self._pid)
+    @staticmethod
+    def poll(pid):
+        """As Group.poll: None while it runs. How it ended is its own parent's to know."""
+        return None if psutil.pid_exists(pid) else 0
+
+    @staticmethod
+    def stop(_):
+        """What the user started is the user's to stop."""

@@ -9,8 +9,15 @@ import pathlib
 import signal
 import sys
 
-from hellobench import arguments, attach, namespaces, parsers
+from hellobench import (arguments, attach, entrant, listing, namespaces, parsers, report, runner,
+                        verifying)
+from hellobench import compare as comparing
+from hellobench import doctor as examination
+from hellobench import install as installing
+from hellobench import journal as journals
+from hellobench import plan as planning
 from hellobench import profile as profiles
+from hellobench import ui as uis
 from hellobench.errors import HarnessError, NotInstalled, UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -42,7 +49,6 @@ def main(argv):
 
 
 def known_entrants():
-    from hellobench import entrant
     return entrant.load_all(ENTRANTS)
 
 
@@ -57,13 +63,11 @@ def chosen(names, everything, word):
 
 
 def list_(options):
-    from hellobench import listing
     return listing.show(options.what, options.json, known_entrants(),
                         profiles.load_all(PROFILES))
 
 
 def doctor(options):
-    from hellobench import doctor as examination
     findings = examination.examine(options.strict)
     if options.json:
         print(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=1))
@@ -74,20 +78,18 @@ def doctor(options):
 
 
 def install(options):
-    from hellobench import install as installing
     failed = []
-    for entrant in chosen(options.entrants, known_entrants(), "all"):
-        if not installing.install(entrant, options.dry_run, sys.stdout):
-            failed.append(entrant.id)
+    for each in chosen(options.entrants, known_entrants(), "all"):
+        if not installing.install(each, options.dry_run, sys.stdout):
+            failed.append(each.id)
     if failed:
         raise NotInstalled(f"not installed: {', '.join(failed)}")
 
 
 def verify(options):
-    from hellobench import verifying
     everything = known_entrants()
     if options.entrants == ["installed"]:
-        selected = [entrant for entrant in everything.values() if entrant.status().installed]
+        selected = [each for each in everything.values() if each.status().installed]
     else:
         selected = chosen(options.entrants, everything, "all")
     return verifying.show(selected, the_profile(options.profile, False), options.json)
@@ -102,7 +104,6 @@ def the_profile(name, quick):
 
 
 def run(options):
-    from hellobench import plan as planning
     profile = the_profile(options.profile, options.quick)
     changes = {name: getattr(options, name) for name in ("blocks", "topology", "port")
                if getattr(options, name) is not None}
@@ -110,7 +111,7 @@ def run(options):
     pair = None
     if options.sysctl and not options.dry_run:
         pair = namespaces.Pair(options.sysctl, SYSCTL)
-        profile = in_namespaces(profile, pair)
+        profile = dataclasses.replace(profile, host=pair.server.address)
     names = options.entrants.split(",") if options.entrants else profile.entrants
     entrants = chosen(list(dict.fromkeys(names)), known_entrants(), "all")
     for each in map(attach.parse, options.attach):
@@ -136,14 +137,6 @@ def run(options):
     return measure(folder, plan, profile, entrants, options, plan.cells, pair)
 
 
-def in_namespaces(profile, pair):
-    """The profile with the server's address in its namespace instead of loopback."""
-    steps = [dataclasses.replace(step, argv=[text.replace(f"//{profile.host}:",
-                                                          f"//{pair.server.address}:")
-                                             for text in step.argv]) for step in profile.steps]
-    return dataclasses.replace(profile, host=pair.server.address, steps=steps)
-
-
 def processors(options, profile):
     """(server's, client's) processors: as asked for, else the allowed ones shared or halved."""
     allowed = sorted(os.sched_getaffinity(0))
@@ -166,8 +159,6 @@ def new_folder(profile_id):
 
 def prepare(folder, plan):
     """Makes the folder of a new run. Raises UsageError where there are results already."""
-    from hellobench import doctor as examination
-    from hellobench import plan as planning
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -180,8 +171,6 @@ def prepare(folder, plan):
 
 
 def resume(options):
-    from hellobench import journal as journals
-    from hellobench import plan as planning
     plan = planning.load(options.folder)
     profile = profiles.from_json(plan.profile)
     planned = {entry["id"] for entry in plan.entrants}
@@ -200,9 +189,6 @@ def resume(options):
 
 def measure(folder, plan, profile, entrants, options, cells, pair):
     """Measures `cells`, writes the reports, returns the exit status; also when broken off."""
-    from hellobench import journal as journals
-    from hellobench import report, runner
-    from hellobench import ui as uis
     ui = uis.make(options.ui, sys.stdout)
     status = 0
     with journals.Journal(folder / journals.FILE) as journal:
@@ -218,7 +204,7 @@ def measure(folder, plan, profile, entrants, options, cells, pair):
             ui.stop()
         measured = journal.cells()
     if measured:
-        report.write(folder, tuple(options.format.split(",")))
+        report.write(folder, options.format)
     print(f"results: {folder}")
     if status:
         print(f"broken off; to go on: scripts/bench resume {folder}", file=sys.stderr)
@@ -240,13 +226,11 @@ def parse(options):
 
 
 def report_(options):
-    from hellobench import report
-    report.write(options.folder, tuple(options.format.split(",")))
+    report.write(options.folder, options.format)
     print(f"written: {options.folder}")
 
 
 def compare(options):
-    from hellobench import compare as comparing
     return comparing.main(options.base, options.new, options.metric.split(","), options.margin,
                           options.json)
 

@@ -4,11 +4,8 @@
 import json
 import shlex
 
-from hellobench import doctor, runner
+from hellobench import doctor
 from hellobench import profile as profiles
-
-TOOL_PACKAGES = {"ab": "apache2-utils", "hey": "hey", "wrk": "wrk", "h2load": "nghttp2-client"}
-
 
 def show(what, as_json, entrants, all_profiles):
     """Prints the lists called `what`, or all of them."""
@@ -51,13 +48,9 @@ def profile_rows(all_profiles):
 
 
 def tool_rows():
-    rows = []
-    versions = doctor.Machine.tool_versions()
-    for tool, package in TOOL_PACKAGES.items():
-        version = versions[tool]
-        rows.append({"tool": tool, "version": version or "not installed",
-                     "what helps": None if version else f"apt-get install {package}"})
-    return rows
+    return [{"tool": tool, "version": version or "not installed",
+             "what helps": None if version else f"apt-get install {doctor.TOOLS[tool][2]}"}
+            for tool, version in doctor.Machine.tool_versions().items()]
 
 
 def show_commands(plan, profile, entrants):
@@ -66,8 +59,7 @@ def show_commands(plan, profile, entrants):
     print(f"# {profile.id}: {cells} cells in {plan.blocks} blocks; server on processors "
           f"{plan.server_cpus}, client on {plan.client_cpus}")
     port = profile.port or "PORT"
-    words = {"url": f"http://{profile.host}:{port}/", "port": port, "package": runner.PACKAGE,
-             "step_dir": "RAW", "client_threads": len(plan.client_cpus)}
+    words = profiles.words(profile.host, port, "RAW", len(plan.client_cpus))
     for entry, entrant in zip(plan.entrants, entrants):
         if not entry["installed"]:
             print(f"# {entry['id']}: not installed: {entry['reason']}; {entry['cure']}")

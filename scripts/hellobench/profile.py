@@ -2,17 +2,19 @@
 """Profiles: benchmark protocols as data, one TOML file each in scripts/profiles/.
 
 A profile says what is sent, how often, to a server on which processors; for an article's protocol
-also what the article reported. A step is one client command; {url}, {step_dir} and {client_threads}
-are filled in when it runs. `quick` holds what differs in the size for a machine with 2 processors.
+also what the article reported. A step is one client command; its words in braces (see
+`words`) are filled in when it runs. `quick` holds what differs in the size for a machine with 2 processors.
 """
 
 import copy
 import dataclasses
+import pathlib
 import tomllib
 import typing
 
 from hellobench.errors import UsageError
 
+PACKAGE = pathlib.Path(__file__).resolve().parent
 KINDS = ("article", "ours")
 TOPOLOGIES = ("shared", "pinned")
 SETTLES = ("client", "all")
@@ -118,6 +120,8 @@ def check(profile):
     if len({step.id for step in profile.steps}) < len(profile.steps):
         raise ValueError("two steps of the same id")
     for step in profile.steps:
+        if any("://" in text for text in step.argv):
+            raise ValueError(f"step {step.id}: names an address; write {{url}} or {{origin}}")
         requests = number_after(step.argv, "-n")
         if requests and step.concurrency and requests < step.concurrency:
             raise ValueError(f"step {step.id}: -n {requests} is less than its concurrency "
@@ -146,8 +150,16 @@ def from_json(data):
     return Profile(**fields)
 
 
+def words(host, port, step_dir, client_threads):
+    """What the words of a command stand for: {origin}, {url}, {package}, ... {step_dir} is where
+    the client may leave files."""
+    origin = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return {"origin": origin, "url": f"{origin}/", "package": PACKAGE, "step_dir": step_dir,
+            "client_threads": client_threads}
+
+
 def client_argv(step, words):
-    """The command line of a step; `words` maps "url", "step_dir", ... to their texts."""
+    """The command line of a step, with the `words` in it."""
     argv = [step.argv[0], *step.added, *step.argv[1:]] if step.argv else []
     return [fill(text, words) for text in argv]
 

@@ -12,7 +12,6 @@ import dataclasses
 import datetime
 import json
 import os
-import pathlib
 import shutil
 import signal
 import time
@@ -22,7 +21,6 @@ from hellobench import profile as profiles
 from hellobench.model import Cell, Parsed, Problem
 from hellobench.server import NOFILE, Refused, Server
 
-PACKAGE = pathlib.Path(__file__).resolve().parent
 SETTLE_SECONDS = 75  # TIME_WAIT lasts 60 s
 STOP_GRACE_SECONDS = 10  # for the client to print its report after SIGINT
 SEEN_SECONDS = 2.5  # The sampler looks at the connections once a second.
@@ -75,10 +73,8 @@ class Runner:
         except group.StartError as error:  # Those of the server are Refused already.
             cell.problems.append(Problem("TOOL_FAILED", str(error)))
         cell.valid = not any(problem.fatal for problem in cell.problems)
-        if not cell.valid:
-            cell.rps = None
-            if self._server is not None and not self._server.alive():
-                self._stop_server()  # The next cell gets a new one.
+        if not cell.valid and self._server is not None and not self._server.alive():
+            self._stop_server()  # The next cell gets a new one.
         cell.raw = sorted(str(path.relative_to(self.folder))
                           for path in logs.parent.glob(f"{logs.name}.*")
                           if path.stat().st_size > 0)
@@ -109,9 +105,8 @@ class Runner:
     def _start_server(self, entrant_id, logs):
         entrant = self.entrants[entrant_id]
         server = Server(self.profile, self.plan.server_cpus, logs)
-        bring_up = server.start if hasattr(entrant, "launch") else server.attach
         try:
-            bring_up(entrant, full=entrant_id not in self.verified)
+            server.start(entrant, full=entrant_id not in self.verified)
         finally:
             self._keep(entrant_id, server.verification)
         self._server = server
@@ -149,20 +144,14 @@ class Runner:
             yield client
 
     def _words(self, logs):
-        name = f"[{self._server.host}]" if ":" in self._server.host else self._server.host
-        return {"url": f"http://{name}:{self._server.port}/",
-                "port": self._server.port, "package": PACKAGE, "step_dir": logs,
-                "client_threads": len(self.plan.client_cpus)}
+        return profiles.words(self._server.host, self._server.port, logs,
+                              len(self.plan.client_cpus))
 
     def _load(self, step, cell, logs):
         """Runs the client of `step` and fills in what it and the sampler saw. Raises Refused."""
         scratch = logs.with_suffix(".side")
-        words = self._words(scratch)
-        # What a profile names by itself is another server than the one that was attached.
-        own = words["url"].rpartition(":")[0] + ":"
-        argv = [text.replace(f"http://{self.profile.host}:", own)
-                for text in profiles.client_argv(step, words)]
-        cell.argv = [text.replace(f"{PACKAGE}/", "").replace(f"{self.folder}/", "")
+        argv = profiles.client_argv(step, self._words(scratch))
+        cell.argv = [text.replace(f"{profiles.PACKAGE}/", "").replace(f"{self.folder}/", "")
                      for text in argv]  # As it reads on any machine.
         cell.tool = argv[0]
         cell.tool_version = self.versions.get(cell.tool)
@@ -182,12 +171,12 @@ class Runner:
             cell.cpu, cell.memory, cell.network, cell.noise = watch.stop()
             parsed = parsers.parse(cell.tool, out.read_bytes(), err.read_bytes(), status,
                                    side_files(scratch))
-            ok = self._judge(step, cell, parsed, status, was_cut, watch)
-            self._conclude(step, cell, ok, watch)
+            self._judge(step, cell, parsed, status, was_cut, watch)
+            self._conclude(step, cell, watch)
         keep_small(scratch, logs)
 
     def _judge(self, step, cell, parsed, status, was_cut, watch):
-        """Fills in the cell from all that was seen; returns the count of good answers or None."""
+        """Fills in what the client said, what is wrong with it, and the rate if nothing is."""
         keepalive = self.profile.keepalive if step.keepalive is None else step.keepalive
         if keepalive and not self._server.keepalive:
             keepalive = False
@@ -212,15 +201,14 @@ class Runner:
             wrong = self._server.problems_after()
             cell.problems += wrong
             ok = None if wrong else ok
+        parsers.sharpen(parsed)
         copy_parsed(cell, parsed, ok)
-        return ok
+        cell.rps = invariants.rate(parsed, ok, cell.problems)
 
-    def _conclude(self, step, cell, ok, watch):
-        """Rates, costs and verdict of a cell whose client has ended."""
-        fatal = any(problem.fatal for problem in cell.problems)
-        if ok and not fatal and cell.duration_s:
-            cell.rps = ok / cell.duration_s
-            watch.per_request(ok)
+    def _conclude(self, step, cell, watch):
+        """Costs and verdict of a cell whose client has ended."""
+        if cell.rps:
+            watch.per_request(cell.requests.ok)
         noisy = [f"{name} {value:.2g}" for name, limit in NOISE_LIMITS.items()
                  if (value := getattr(cell.noise, name)) is not None and value > limit]
         if noisy:

@@ -39,22 +39,22 @@ class Server:
         self._cleanup = contextlib.ExitStack()
 
     def start(self, entrant, full=False):
-        """Starts and verifies it, by all the checks if `full`. Raises Refused; nothing is left
-        running then."""
+        """Starts it, or finds it where it is attached, and verifies it, by all the checks if
+        `full`. Raises Refused; nothing is left running then."""
+        self.single_threaded, self.keepalive = entrant.single_threaded, entrant.keepalive
         try:
-            self._start(entrant)
+            if isinstance(entrant, attach.Attached):
+                self.host, self.port = entrant.host, entrant.port
+                self.group = attach.AttachedGroup(entrant.pid)
+                self._pids = [entrant.pid] if entrant.pid else []
+            else:
+                self._launch(entrant)
             self._verify(full)
         except BaseException:
             self.stop()
             raise
 
-    def attach(self, attached, full=False):
-        self.host, self.port = attached.host, attached.port
-        self.group = attach.AttachedGroup(attached.pid)
-        self._verify(full)
-
-    def _start(self, entrant):
-        self.single_threaded, self.keepalive = entrant.single_threaded, entrant.keepalive
+    def _launch(self, entrant):
         self.port = self.port or free_port(self.bind)
         owners = network.listeners(self.port)
         if owners:
@@ -102,10 +102,8 @@ class Server:
         return [Problem("VERIFY_FAILED", f"after the run: {problem.text}") for problem in found]
 
     def alive(self):
-        """Whether all processes that were started still run."""
-        if isinstance(self.group, attach.AttachedGroup):
-            return self.group.alive()
-        return bool(self._pids) and all(self.group.poll(pid) is None for pid in self._pids)
+        """Whether all processes that were started, or attached, still run."""
+        return all(self.group.poll(pid) is None for pid in self._pids)
 
     def response_bytes(self, keepalive):
         """Octets of one response, head and content, as verified."""
@@ -114,7 +112,7 @@ class Server:
         return self.verification.response_bytes_close
 
     def stop(self):
-        if self.group is not None and not isinstance(self.group, attach.AttachedGroup):
+        if self.group is not None:
             self.group.stop(self._stop_signal)
         self._cleanup.close()
         for kind in (".server.out", ".server.err"):

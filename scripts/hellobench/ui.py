@@ -16,7 +16,7 @@ import statistics
 import threading
 import time
 
-from hellobench import journal, model
+from hellobench import journal, model, verdict
 from hellobench.errors import UsageError
 
 KINDS = ("auto", "live", "plain", "json", "quiet")
@@ -362,7 +362,7 @@ def remarks(cell):
     fatal = [problem for problem in cell.problems if problem.fatal]
     if fatal:
         return f"{fatal[0].code}: {fatal[0].text}"
-    marks = [cell.verdict.replace("_", "-").lower()] if cell.verdict else []
+    marks = [verdict.word(cell.verdict)] if cell.verdict else []
     return " ".join(marks + [problem.code for problem in cell.problems])
 
 

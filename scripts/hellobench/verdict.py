@@ -21,6 +21,11 @@ CLIENT_BUSY = 0.9  # of the processors that it can use
 MACHINE_IDLE = 0.05
 
 
+def word(code):
+    """A verdict as readers see it: "server-bound"."""
+    return code.replace("_", "-").lower()
+
+
 def verdict(cpu, *, server_cpus, client_threads, shared, single_threaded, fixed_rate, errors,
             idle_share):
     """A key of MEANINGS. `cpu` is a model.Cpu; `server_cpus` and `client_threads` are counts of

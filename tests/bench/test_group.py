@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from hellobench import group, keeper
+from waiting import wait_until
 
 METHODS = ("cgroup2", "cgroup1", "tree")
 PYTHON = [sys.executable, "-S", "-E"]
@@ -71,15 +71,6 @@ with group.Group("doomed", method=sys.argv[1]) as doomed:
     print(json.dumps([doomed.keeper_pid, str(doomed.cgroup or "")]), flush=True)
     time.sleep(600)
 """
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not so within {seconds} s")
-        time.sleep(0.01)
-    return value
 
 
 def runs(pid):

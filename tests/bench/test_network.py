@@ -6,11 +6,11 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import unittest
 from unittest import mock
 
 from hellobench import network
+from waiting import wait_until
 
 SNMP = """\
 Ip: Forwarding DefaultTTL
@@ -36,14 +36,6 @@ TCP6 = (
     "rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     "   0: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
     "00000000:00000000 00:00000000 00000000  1000        0 4711 1 00000000788422ee 100 0 0 10 0\n")
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not so within {seconds} s")
-        time.sleep(0.01)
 
 
 class Parsing(unittest.TestCase):

@@ -5,6 +5,7 @@ import unittest
 
 import captures
 from hellobench import parsers
+from hellobench.model import Parsed, Requests
 
 # Figures of a result that a cut output must not have got wrong.
 _FIGURES = ("duration_s", "rps", "done", "errors", "statuses", "body_bytes")
@@ -198,6 +199,26 @@ class ExpectedRequests(unittest.TestCase):
                 ("ab -n x http://h/", None), ("ab -n", 1)):
             with self.subTest(line=line):
                 self.assertEqual(parsers.expected_requests(line.split()), expected)
+
+
+class Sharpening(unittest.TestCase):
+    def sharpened(self, printed, rps, step=0.001):
+        parsed = Parsed(tool="ab", duration_s=printed, rps=rps, requests=Requests(done=10),
+                        extra={"duration_step_s": step})
+        parsers.sharpen(parsed)
+        return parsed.duration_s
+
+    def test_a_time_of_few_places_gets_those_that_the_rate_has(self):
+        self.assertAlmostEqual(self.sharpened(0.001, 6738.54), 0.001484, 6)
+        self.assertAlmostEqual(self.sharpened(0.001, 18000.0), 0.000556, 6)
+
+    def test_a_rate_that_contradicts_the_time_changes_nothing(self):
+        self.assertEqual(self.sharpened(0.001, 6000.0), 0.001)
+        self.assertEqual(self.sharpened(0.001, 1e9), 0.001)
+
+    def test_without_a_rate_or_a_step_the_time_stays_as_printed(self):
+        self.assertEqual(self.sharpened(0.001, None), 0.001)
+        self.assertEqual(self.sharpened(0.001, 6738.54, step=None), 0.001)
 
 
 if __name__ == "__main__":

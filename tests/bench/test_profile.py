@@ -51,11 +51,12 @@ class ProfileTest(unittest.TestCase):
             self.assertLessEqual(named, there, loaded.id)
 
     def test_the_commands_of_the_articles_are_theirs_word_for_word(self):
-        words = {step.id: " ".join(step.argv) for name in ("article-swoole", "article-frameworks",
-                                                           "article-ladder")
-                 for step in profile.load(FOLDER / f"{name}.toml").steps}
-        self.assertEqual(words.pop("main"), "hey -n 200000 -c 300 http://localhost:{port}")
-        self.assertEqual(list(words.values()), [
+        frameworks = profile.load(FOLDER / "article-frameworks.toml")
+        words = profile.words(frameworks.host, frameworks.port, "raw", 1)
+        self.assertEqual(" ".join(profile.client_argv(frameworks.steps[0], words)),
+                         "hey -n 200000 -c 300 http://localhost:8080")
+        ladder = profile.load(FOLDER / "article-ladder.toml")
+        self.assertEqual([" ".join(step.argv) for step in ladder.steps], [
             "ab -n10 -c1 {url}", "ab -n100 -c1 {url}", "ab -n100 -c10 {url}",
             "ab -n1000 -c20 {url}", "ab -n5000 -c200 {url}"])
         swoole = profile.load(FOLDER / "article-swoole.toml")
@@ -86,6 +87,10 @@ class ProfileTest(unittest.TestCase):
     def test_more_connections_than_requests_are_refused_before_the_start(self):
         steps = [{"id": "s", "argv": ["ab", "-n5", "-c10", "{url}"], "concurrency": 10}]
         self.assertIn("less than its concurrency", refusal(steps=steps))
+
+    def test_a_command_that_names_an_address_is_refused_for_the_server_may_be_elsewhere(self):
+        steps = [{"id": "s", "argv": ["wrk", "http://localhost:8080/"]}]
+        self.assertIn("{url} or {origin}", refusal(steps=steps))
 
     def test_wrong_words_are_refused_with_those_that_would_do(self):
         self.assertIn("article, ours", refusal(kind="mine"))

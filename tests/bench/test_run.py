@@ -10,7 +10,8 @@ import subprocess
 import sys
 import unittest
 
-from trial import SERVER, Trial, codes, wait_until
+from trial import SERVER, Trial, codes
+from waiting import wait_until
 
 
 @unittest.skipUnless(shutil.which("ab"), "ab is not installed")
@@ -221,7 +222,7 @@ class BrokenOffTest(unittest.TestCase):
 
     def check_resumes(self):
         kept = self.trial.cells()
-        self.assertTrue(wait_until(lambda: not self.trial.servers()), "a server was left behind")
+        wait_until(lambda: not self.trial.servers())
         status, out, err = self.trial.bench("resume", str(self.trial.out), "--ui", "plain",
                                             "--format", "md")
         self.assertEqual(status, 0, out + err)
@@ -310,7 +311,7 @@ class AttachTest(unittest.TestCase):
             self.skipTest(f"no IPv6: {error}")
         with own:
             port = str(own.getsockname()[1])
-        for host, argv in (("::1", "{url}"), ("127.0.0.2", "http://127.0.0.1:{port}/")):
+        for host, argv in (("::1", "{url}"), ("127.0.0.2", "{origin}/")):
             with Trial() as trial, subprocess.Popen(
                     [sys.executable, SERVER, "ok", port, "--host", host],
                     stdout=subprocess.PIPE, text=True) as server:

@@ -9,11 +9,11 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 import unittest
 from unittest import mock
 
 from hellobench import group, sampler
+from waiting import wait_until
 
 MB = 1 << 20
 # Waits for a line, uses that many milliseconds of CPU, and says so.
@@ -49,14 +49,6 @@ class Nobody:
 
     def usage(self):
         return group.Usage()
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not so within {seconds} s")
-        time.sleep(0.01)
 
 
 class SamplerTest(unittest.TestCase):

@@ -9,7 +9,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = HERE.parents[1] / "scripts"
@@ -142,13 +141,3 @@ class Trial:
 
 def codes(cell):
     return {problem["code"] for problem in cell["problems"]}
-
-
-def wait_until(condition, seconds=30):
-    """Whether `condition` came true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The document of a results folder: what was done, the article's table, ours, the rest."""
 
+from hellobench import verdict
 from hellobench.report import article, machine, ours, text
 from hellobench.report.document import Document, Paragraph, Plot, Points, Section
 from hellobench.report.results import METRICS, primary
 
 NAMED = 4  # of those who share the first place, in the summary
-VERDICT_WORDS = (
-    "server-bound: the server used the processor time it was given, the figure is its own",
-    "client-bound: the load generator was the limit, the server may be capable of more",
-    "machine-bound: client and server together used the whole machine; compare CPU per request",
-    "unsaturated: nothing was used up, something else was waited for",
-    "rate-limited: all were offered the same rate; the CPU time per request is the result",
-)
 
 
 def build(results):
@@ -29,7 +23,7 @@ def build(results):
         Section("reproduce", "Do it again", machine.reproduce(results)),
         Section("doubts", "Questions to ask of any benchmark", [machine.doubts(results)]),
         Section("notes", "How to read the figures", [
-            Points(list(VERDICT_WORDS)), machine.footnotes(results)])]
+            Points([f"{verdict.word(code)}: {text}" for code, text in verdict.MEANINGS.items()]), machine.footnotes(results)])]
     return Document(results.profile["title"], lead(results),
                     [section for section in sections if section.blocks], results.plan["created"])
 

@@ -11,7 +11,7 @@ import pathlib
 import re
 import typing
 
-from hellobench import journal, model, plan, stats
+from hellobench import journal, model, plan, stats, verdict
 from hellobench.errors import UsageError
 from hellobench.report import text
 
@@ -62,15 +62,6 @@ METRICS = {metric.id: metric for metric in (
            lambda c: c.memory.article_used, text.megabytes, True),
     Metric("duration_s", "length of a run", lambda c: c.duration_s, text.number),
 )}
-
-VERDICTS = {
-    "SERVER_BOUND": "server-bound",
-    "CLIENT_BOUND": "client-bound",
-    "MACHINE_BOUND": "machine-bound",
-    "UNSATURATED": "unsaturated",
-    "RATE_LIMITED": "rate-limited",
-    "ERRORS": "errors",
-}
 
 
 @dataclasses.dataclass
@@ -141,7 +132,7 @@ class Line:
     def verdict(self):
         counts = {}
         for cell in self.valid:
-            word = VERDICTS.get(cell.verdict, cell.verdict) or text.DASH
+            word = verdict.word(cell.verdict) if cell.verdict else text.DASH
             counts[word] = counts.get(word, 0) + 1
         if len(counts) < 2:
             return "".join(counts)
