@@ -22,7 +22,6 @@ from hellobench.errors import HarnessError, NotInstalled, UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTRANTS, PROFILES = ROOT / "scripts" / "entrants", ROOT / "scripts" / "profiles"
-SYSCTL = ROOT / "sysctl"
 RESULTS = ROOT / "build" / "bench"
 BINARY = ROOT / "build" / "release" / "hello-uring"
 
@@ -110,7 +109,7 @@ def run(options):
     profile = dataclasses.replace(profile, **changes)
     pair = None
     if options.sysctl and not options.dry_run:
-        pair = namespaces.Pair(options.sysctl, SYSCTL)
+        pair = namespaces.Pair(options.sysctl)
         profile = dataclasses.replace(profile, host=pair.server.address)
     names = options.entrants.split(",") if options.entrants else profile.entrants
     entrants = chosen(list(dict.fromkeys(names)), known_entrants(), "all")
@@ -183,7 +182,7 @@ def resume(options):
                           versions={each.id: each.status().version for each in entrants})
     with journals.Journal(options.folder / journals.FILE) as journal:
         left = planning.remaining(plan, journal.cells())
-    pair = namespaces.Pair(plan.sysctl["list"], SYSCTL) if plan.sysctl else None
+    pair = namespaces.Pair(plan.sysctl["list"]) if plan.sysctl else None
     return measure(options.folder, plan, profile, entrants, options, left, pair)
 
 

@@ -49,6 +49,8 @@ PROBLEMS = {
     "RATE_DIFFERS": (Severity.WARNING, "the tool's own rate differs from the recomputed one"),
     "TIME_LIMIT": (Severity.WARNING, "stopped at the profile's limit: fewer requests, same rate"),
     "NOISY": (Severity.WARNING, "the machine did other work as well"),
+    "LISTEN_OVERFLOWS": (Severity.WARNING, "a full queue dropped connections; clients tried again "
+                                           "after a second or more"),
     "TIME_WAIT": (Severity.WARNING, "sockets of earlier runs had not settled"),
     "INTERRUPTED": (Severity.FATAL, "the run was broken off"),
 }

@@ -9,19 +9,19 @@ whole machine can't be set there: they are named as left out.
 import contextlib
 
 from hellobench.errors import Unfit, UsageError
-from hellotune import sysctl_files
+from hellotune import profiles, sysctl_files
 from hellotune.lab import namespaces
 
 # What is set on the server and on the client. The article used the same list on both.
 LISTS = {"default": ((), ()),
-         "recommended": (("10-server",), ("20-client",)),
-         "published": (("90-published",), ("90-published",))}
+         "recommended": (("server",), ("client",)),
+         "published": (("published",), ("published",))}
 
 
 class Pair:
     """Two hosts. `applied` and `left_out` say what became of each setting, for the reports."""
 
-    def __init__(self, name, folder):
+    def __init__(self, name):
         """Moves this process into the server's namespace; it must have one thread only."""
         try:
             namespaces.leave()
@@ -29,15 +29,15 @@ class Pair:
         except namespaces.Skip as reason:
             raise Unfit(f"--sysctl needs network namespaces: {reason}") from reason
         self.list, self.applied, self.left_out = name, [], []
-        for host, files in zip((self.server, self.client), LISTS[name]):
-            for file in files:
-                self._apply(host, folder / f"{file}.conf")
+        for host, names in zip((self.server, self.client), LISTS[name]):
+            for each in names:
+                self._apply(host, each)
 
-    def _apply(self, host, path):
+    def _apply(self, host, name):
         try:
-            settings = sysctl_files.load(path)
-        except (OSError, sysctl_files.ParseError) as error:
-            raise UsageError(f"{path}: {error}") from error
+            settings = profiles.load(name)
+        except (profiles.UnknownProfile, sysctl_files.ParseError) as error:
+            raise UsageError(str(error)) from error
         for setting in settings:
             if setting.verify_only or setting.explain_only:
                 continue

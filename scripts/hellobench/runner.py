@@ -209,10 +209,7 @@ class Runner:
         """Costs and verdict of a cell whose client has ended."""
         if cell.rps:
             watch.per_request(cell.requests.ok)
-        noisy = [f"{name} {value:.2g}" for name, limit in NOISE_LIMITS.items()
-                 if (value := getattr(cell.noise, name)) is not None and value > limit]
-        if noisy:
-            cell.problems.append(Problem("NOISY", ", ".join(noisy)))
+        cell.problems += marks(cell)
         cell.verdict = verdict.verdict(
             cell.cpu, server_cpus=len(cell.server_cpus),
             client_threads=client_threads(cell.argv, len(cell.client_cpus)),
@@ -220,6 +217,16 @@ class Runner:
             single_threaded=self._server.single_threaded,
             fixed_rate=step.offered_rps is not None,
             errors=sum(cell.requests.errors.values()), idle_share=idle_share(cell))
+
+
+def marks(cell):
+    """What a reader should know of a run whatever its result: it takes nothing away."""
+    if cell.network.listen_overflows:
+        yield Problem("LISTEN_OVERFLOWS", f"{cell.network.listen_overflows} times")
+    noisy = [f"{name} {value:.2g}" for name, limit in NOISE_LIMITS.items()
+             if (value := getattr(cell.noise, name)) is not None and value > limit]
+    if noisy:
+        yield Problem("NOISY", ", ".join(noisy))
 
 
 def missing(tool):
