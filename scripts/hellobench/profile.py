@@ -2,8 +2,8 @@
 """Profiles: benchmark protocols as data, one TOML file each in scripts/profiles/.
 
 A profile says what is sent, how often, to a server on which processors; for an article's protocol
-also what the article reported. A step is one client command; its words in braces (see
-`words`) are filled in when it runs. `quick` holds what differs in the size for a machine with 2 processors.
+also what the article reported. A step is one client command; its words in braces (see `words`) are
+filled in when it runs. `quick` holds what differs in the size for a machine with 2 processors.
 """
 
 import copy

@@ -23,9 +23,14 @@ def build(results):
         Section("reproduce", "Do it again", machine.reproduce(results)),
         Section("doubts", "Questions to ask of any benchmark", [machine.doubts(results)]),
         Section("notes", "How to read the figures", [
-            Points([f"{verdict.word(code)}: {text}" for code, text in verdict.MEANINGS.items()]), machine.footnotes(results)])]
+            verdicts(), machine.footnotes(results)])]
     return Document(results.profile["title"], lead(results),
                     [section for section in sections if section.blocks], results.plan["created"])
+
+
+def verdicts():
+    return Points([f"{verdict.word(code)}: {meaning}"
+                   for code, meaning in verdict.MEANINGS.items()])
 
 
 def lead(results):
