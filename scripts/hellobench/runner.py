@@ -22,7 +22,7 @@ from hellobench.model import Cell, Parsed, Problem
 from hellobench.server import NOFILE, Refused, Server
 
 SETTLE_SECONDS = 75  # TIME_WAIT lasts 60 s
-STOP_GRACE_SECONDS = 10  # for the client to print its report after SIGINT
+STOP_GRACE_SECONDS = 10  # for the client to report after SIGINT, beyond its requests under way
 SEEN_SECONDS = 2.5  # The sampler looks at the connections once a second.
 VERIFY_FILE = "verify.json"
 NOISE_LIMITS = {"steal_pct": 2.0, "foreign_cores": 0.2}
@@ -157,6 +157,9 @@ class Runner:
         cell.tool_version = self.versions.get(cell.tool)
         if shutil.which(cell.tool) is None:
             raise Refused([missing(cell.tool)])
+        if cell.tool not in parsers.TOOLS:
+            raise Refused([Problem("TOOL_MISSING", f"what {cell.tool} prints can't be read; known "
+                                   f"are {', '.join(parsers.TOOLS)}")])
         scratch.mkdir(exist_ok=True)
         out, err = logs.with_suffix(".out"), logs.with_suffix(".err")
         with self._client_group("client") as client:
@@ -166,7 +169,7 @@ class Runner:
             watch.start()
             began = time.monotonic()
             pid = client.start(argv, dict(os.environ, LC_ALL="C"), None, out, err)
-            status, was_cut = wait_for(client, pid, step.limit_s)
+            status, was_cut = wait_for(client, pid, step)
             cell.wall_s = time.monotonic() - began
             cell.cpu, cell.memory, cell.network, cell.noise = watch.stop()
             parsed = parsers.parse(cell.tool, out.read_bytes(), err.read_bytes(), status,
@@ -195,6 +198,8 @@ class Runner:
         cell.problems += problems
         if was_cut:
             cell.problems.append(Problem("TIME_LIMIT", f"told to stop after {step.limit_s:g} s"))
+        if status is None:
+            cell.problems.append(Problem("HUNG", "the client never came to its report"))
         if not self._server.alive():
             cell.problems.append(Problem("SERVER_DIED", "a process of the server has ended"))
         elif not any(problem.fatal for problem in cell.problems):
@@ -245,13 +250,14 @@ def copy_parsed(cell, parsed: Parsed, ok):
         cell.bytes_per_response = parsed.total_bytes / parsed.requests.done
 
 
-def wait_for(client, pid, limit_s):
-    """(exit status or None, whether it was told to stop). SIGINT makes the tools report."""
-    status = client.wait(pid, limit_s)
+def wait_for(client, pid, step):
+    """(exit status or None, whether it was told to stop). SIGINT makes the tools report, hey when
+    the requests under way have got their answers or their time is up."""
+    status = client.wait(pid, step.limit_s)
     if status is not None:
         return status, False
     client.signal(pid, signal.SIGINT)
-    return client.wait(pid, STOP_GRACE_SECONDS), True
+    return client.wait(pid, STOP_GRACE_SECONDS + (step.tool_timeout_s or 0)), True
 
 
 def side_files(folder):

@@ -181,6 +181,12 @@ class RunTest(unittest.TestCase):
         self.assertNotIn("Traceback", err)
         self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
 
+    def test_a_client_whose_output_cannot_be_read_is_a_reason_and_not_an_end(self):
+        self.trial.entrant("it")
+        self.trial.profile(["it"], argv=["true", "{url}"])
+        status, out, err = self.trial.run()
+        self.check_no_number(self.trial.only_cell(), status, "TOOL_MISSING")
+
     def test_a_dry_run_prints_every_command_and_starts_nothing(self):
         self.trial.entrant("it")
         self.trial.profile(["it"])
