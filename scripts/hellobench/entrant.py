@@ -70,6 +70,7 @@ class Entrant:
     workers: str
     single_threaded: bool
     keepalive: bool  # False: it is known to close every connection
+    twin_of: str | None  # the entrant that it is the same as: they differ by noise alone
     needs: list[entrant_file.Need]
     install: entrant_file.Install | None
     version: entrant_file.Version | None

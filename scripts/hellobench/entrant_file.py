@@ -86,9 +86,9 @@ SAMPLES = {
 # Of each table: key -> kind of value; a key that ends with ? may be left out.
 TOP = {"schema": "number", "title": "text", "language": "text", "kind": "text", "variant": "text",
        "about": "text", "articles": "texts", "access_log": "true or false", "workers": "text",
-       "single_threaded": "true or false", "keepalive?": "true or false", "needs?": "tables",
-       "install?": "table", "version?": "table", "run": "tables", "files?": "tables",
-       "ready?": "table", "stop?": "table"}
+       "single_threaded": "true or false", "keepalive?": "true or false", "twin_of?": "text",
+       "needs?": "tables", "install?": "table", "version?": "table", "run": "tables",
+       "files?": "tables", "ready?": "table", "stop?": "table"}
 NEEDS = {"command?": "text", "file?": "text", "path?": "text", "apt?": "text", "cure?": "text",
          "least?": "text", "version?": "command"}
 INSTALL = {"steps": "commands", "env?": "table of texts", "artefact": "text"}
@@ -125,6 +125,7 @@ def fields_of(data, source):
     fields = {key: data[key] for key in ("title", "language", "kind", "variant", "about",
                                          "articles", "access_log", "workers", "single_threaded")}
     fields["keepalive"] = data.get("keepalive", True)
+    fields["twin_of"] = data.get("twin_of")
     fields["needs"] = [need_of(table, key) for key, table in numbered(data, "needs")]
     fields["install"] = install_of(data["install"]) if "install" in data else None
     fields["version"] = version_of(data["version"]) if "version" in data else None

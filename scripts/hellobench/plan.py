@@ -72,7 +72,8 @@ def make(profile, entrants, *, seed, blocks=None, quick=False, topology=None, se
 
 
 def _describe(entrant):
-    names = ("title", "language", "kind", "variant", "workers", "single_threaded", "access_log")
+    names = ("title", "language", "kind", "variant", "workers", "single_threaded", "access_log",
+             "twin_of")
     entry = {"id": entrant.id} | {name: getattr(entrant, name, None) for name in names}
     if not hasattr(entrant, "status"):  # The user started it: nothing more is known.
         return entry | {"title": entrant.id, "installed": True, "version": None, "reason": None,

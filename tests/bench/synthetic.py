@@ -141,17 +141,25 @@ def spoil(made):
     return made
 
 
-def write(folder, shape="runs", blocks=5, rename=None):
-    """Fills `folder`. `rename`: {entrant: title} in place of its own. Returns the folder."""
+def write(folder, shape="runs", blocks=5, rename=None, twin=None):
+    """Fills `folder`, and returns it.
+
+    `rename`: {entrant: title} in place of its own. `twin`: the baseline is measured twice, and the
+    second time its rate is this much of the first.
+    """
     folder = pathlib.Path(folder)
     rename = rename or {}
     entrants = [entry(name, rename.get(name, title), language)
                 for name, title, language, _ in ENTRANTS]
     steps = STEPS.get(shape, MAIN)
     generator = random.Random(f"synthetic-{shape}")
+    measured = [(name, rate) for name, _, _, rate in ENTRANTS if name != ABSENT]
+    if twin:
+        entrants.append(entry("twin", "hello-uring (again)", "C++") | {"twin_of": "hello-uring"})
+        measured.append(("twin", ENTRANTS[0][3] * twin))
     cells = [spoil(cell(generator, shape, step, block, order, name, rate))
-             for block in range(blocks) for order, (name, _, _, rate) in enumerate(ENTRANTS)
-             if name != ABSENT for step in steps]
+             for block in range(blocks) for order, (name, rate) in enumerate(measured)
+             for step in steps]
     planned = [plan.PlannedCell(one.block, one.order, one.entrant, one.step, True) for one in cells]
     plan.save(plan.Plan(
         created="2026-12-01T09:59:00+00:00", git={"commit": "0123456789abcdef" * 2, "dirty": False},

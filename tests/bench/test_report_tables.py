@@ -105,6 +105,22 @@ class Markdown(Folder):
         self.assertNotIn("[", line[4])
         self.assertEqual(line[5], "too few runs to tell")
 
+    def test_without_a_twin_two_percent_are_the_margin_and_the_noise_is_not_known(self):
+        said = self.write()
+        self.assertIn("A difference under 2.00 % counts as none; the same server was not measured "
+                      "twice", said)
+        self.assertEqual(self.results()["margins"], {"main": 0.02})
+
+    def test_what_the_baseline_differs_from_its_twin_by_counts_as_no_difference(self):
+        said = self.write(twin=0.9)
+        floor = self.results()["margins"]["main"]
+        self.assertGreater(floor, 0.07)
+        self.assertLess(floor, 0.14)
+        self.assertRegex(said, r"what the baseline differs from itself by, measured as two "
+                         r"entrants: (9\.\d|1\d\.\d) %")
+        self.assertEqual(fields(row(section(said, "Results"), "| 1 | **hello-uring (epoll)**"))[5],
+                         "can't be told")
+
     def test_a_server_that_is_not_installed_keeps_its_row_with_reason_and_command(self):
         said = self.write()
         self.assertIn("| \u2013 | PHP Swoole | PHP | not installed: php's extension swoole is not "

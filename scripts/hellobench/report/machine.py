@@ -4,6 +4,7 @@
 import re
 import statistics
 
+from hellobench import stats
 from hellobench.report import text
 from hellobench.report.document import Column, Commands, Fig, Paragraph, Points, Row, Table
 from hellobench.report.ours import ENTRANT
@@ -186,6 +187,19 @@ def happened(results):
             f"server was asked and its answer compared byte by byte.{stolen}")
 
 
+def margins(results):
+    """From which difference on one counts, and why."""
+    floors = {step["id"]: floor for step in results.steps
+              if (floor := results.noise_floor(step)) is not None}
+    least = f"A difference under {text.number(100 * stats.DEFAULT_MARGIN)} % counts as none"
+    if not floors:
+        return f"{least}; the same server was not measured twice, so the noise is not known."
+    found = ", ".join(f"{text.number(100 * floor)} %" + f" ({name})" * (len(floors) > 1)
+                      for name, floor in floors.items())
+    return (f"{least}, and so does one under what the baseline differs from itself by, measured "
+            f"as two entrants: {found}.")
+
+
 def footnotes(results):
     notes = [
         "Latency of a closed loop: each connection waits for its answer before it asks again, so a "
@@ -196,7 +210,7 @@ def footnotes(results):
         f"{text.AT_MOST.strip()} comes from such a figure.",
         "Ratios are taken within each block of runs, close in time; their median is shown, with an "
         "interval from order statistics that needs no assumption about the spread (at least 5 "
-        f"blocks). A difference under {text.number(100 * results.margin)} % counts as none.",
+        f"blocks). {margins(results)}",
         "CPU time: of all processes of the server, ended ones included. On loopback the kernel "
         "charges a part of receiving to the sender, so where client and server share processors "
         "the machine's CPU time per request is the fair figure.",
