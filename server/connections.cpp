@@ -137,7 +137,7 @@ void Connections::on_send_now_failed(Connection& connection, int result) {
         return close(connection);
     }
     stats_.sends_blocked.add();
-    send_patiently(connection, connection.sending.substr(sent), ThenClose::No);
+    send_patiently(connection, connection.sending.substr(sent));
     touch(connection);
 }
 
@@ -241,7 +241,7 @@ bool Connections::send(Connection& connection) {
     if (connection.answers.empty() && connection.verdict != Verdict::Read) {
         return send_last(connection, octets);
     }
-    send_now(connection, octets, ThenClose::No);
+    send_now(connection, octets);
     if (!connection.answers.empty() || draining_) {
         touch(connection);  // the rest in the next turn, or what a client that stays means
         return true;
@@ -254,35 +254,33 @@ bool Connections::send_last(Connection& connection, std::string_view octets) {
     const bool at_once = connection.verdict == Verdict::Close && !connection.answered &&
                          connection.in_flight == 0 && octets.size() <= kSafeSendBytes;
     if (!at_once) {
-        send_patiently(connection, octets,
-                       connection.verdict == Verdict::Close ? ThenClose::Yes : ThenClose::No);
+        send_patiently(connection, octets);
         return true;
     }
-    send_now(connection, octets, ThenClose::Yes);
+    stats_.bytes_sent.add(octets.size());
+    engine_.send_last(connection.fd, octets);
     engine_.close(connection.fd, connection.tag(Op::Close));
     forget(connection);
     pool_.release(connection);
     return false;
 }
 
-void Connections::send_now(Connection& connection, std::string_view octets, ThenClose then_close) {
+void Connections::send_now(Connection& connection, std::string_view octets) {
     connection.sending = octets;
     connection.answered = true;
     stats_.bytes_sent.add(octets.size());
-    engine_.send_now(connection.fd, connection.tag(Op::SendNow), octets, then_close);
+    engine_.send_now(connection.fd, connection.tag(Op::SendNow), octets);
 }
 
 /// Keeps a copy, for what it was composed from will change, and sends until all is taken.
-void Connections::send_patiently(Connection& connection,
-                                 std::string_view octets,
-                                 ThenClose then_close) {
+void Connections::send_patiently(Connection& connection, std::string_view octets) {
     connection.unsent = {std::make_unique<char[]>(octets.size()), octets.size()};
     octets.copy(connection.unsent.octets.get(), octets.size());
     connection.progressed = true;
     connection.answered = true;
     ++connection.in_flight;
     engine_.send(connection.fd, connection.tag(Op::Send),
-                 {connection.unsent.octets.get(), octets.size()}, then_close);
+                 {connection.unsent.octets.get(), octets.size()});
 }
 
 /// All is sent. Where input may be left, closing would reset the connection and might destroy

@@ -106,8 +106,8 @@ private:
     void advance_open(Connection& connection);
     [[nodiscard]] bool send(Connection& connection);
     [[nodiscard]] bool send_last(Connection& connection, std::string_view octets);
-    void send_now(Connection& connection, std::string_view octets, ThenClose then_close);
-    void send_patiently(Connection& connection, std::string_view octets, ThenClose then_close);
+    void send_now(Connection& connection, std::string_view octets);
+    void send_patiently(Connection& connection, std::string_view octets);
     void finish(Connection& connection);
     void manage_receiving(Connection& connection);
     void receive(Connection& connection);

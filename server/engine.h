@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -35,9 +37,6 @@ enum class ReceiveMode : std::uint8_t { None, Once, Many, Now };
 /// Where input is likely to be waiting, receiving at once is cheaper than asking first.
 enum class Readiness : bool { Unlikely, Likely };
 
-/// The close comes next: data and FIN leave in the same segment (MSG_MORE, send(2)).
-enum class ThenClose : bool { No, Yes };
-
 /// When the next tick is due, by CLOCK_MONOTONIC: as the next second begins. The margin is what the
 /// coarse clock, in which deadlines are counted, may lag.
 [[nodiscard]] inline timespec next_tick() noexcept {
@@ -59,7 +58,7 @@ public:
     virtual void accept(int listener) noexcept = 0;
     virtual void receive(int fd, UserData tag, ReceiveMode mode, Readiness readiness) noexcept = 0;
     /// Completes when the socket has taken all octets, which must stay until then, or has failed.
-    virtual void send(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept = 0;
+    virtual void send(int fd, UserData tag, std::string_view octets) noexcept = 0;
     /// Gives `fd` to the engine that has that inbox, where {Adopt} completes with it; here `tag`.
     virtual void hand_off(int fd, UserData tag, int inbox) noexcept = 0;
     /// {Tick}, once, soon after the next second of the monotonic clock has begun.
@@ -70,14 +69,20 @@ public:
     // These complete only where they fail:
     /// What does not fit into the socket at once is not sent: -EAGAIN, or how much was taken. The
     /// octets must stay until is_submitted().
-    virtual void send_now(int fd,
-                          UserData tag,
-                          std::string_view octets,
-                          ThenClose then) noexcept = 0;
+    virtual void send_now(int fd, UserData tag, std::string_view octets) noexcept = 0;
     /// Ends the receive, send or accept of this tag, which then completes with -ECANCELED if it
     /// has not completed in another way.
     virtual void cancel(int fd, UserData tag) noexcept = 0;
     virtual void close(int fd, UserData tag) noexcept = 0;
+
+    /// At once, in one segment: the octets, as few as a new socket always takes, and FIN. Never
+    /// completes. Both are gone before a close can meet unread input, for which the kernel would
+    /// reset and drop them. Not by the ring: IORING_OP_SHUTDOWN always goes to a worker thread.
+    virtual void send_last(int fd, std::string_view octets) noexcept {
+        constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE;
+        static_cast<void>(::send(fd, octets.data(), octets.size(), kFlags));  // or the client left
+        static_cast<void>(shutdown(fd, SHUT_WR));
+    }
 
     /// Starts what was asked for and, if `sleeps`, waits until something has completed. Returns 0,
     /// or -errno where the engine is beyond use.

@@ -24,9 +24,7 @@
 namespace hello {
 namespace {
 
-int send_flags(ThenClose then) noexcept {
-    return MSG_DONTWAIT | MSG_NOSIGNAL | (then == ThenClose::Yes ? MSG_MORE : 0);
-}
+constexpr int kSendFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 class EpollEngine final : public Engine {
 public:
@@ -59,12 +57,11 @@ public:
         }
     }
 
-    void send(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override {
+    void send(int fd, UserData tag, std::string_view octets) noexcept override {
         Watch& watch = watch_of(fd);
         watch.send_tag = tag;
         watch.unsent = octets;
         watch.send_size = octets.size();
-        watch.send_flags = send_flags(then);
         go_on_sending(fd);
     }
 
@@ -83,8 +80,8 @@ public:
 
     void wake(int event_fd) noexcept override { watch(Op::Wake, event_fd, EPOLLIN); }
 
-    void send_now(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override {
-        const ssize_t size = ::send(fd, octets.data(), octets.size(), send_flags(then));
+    void send_now(int fd, UserData tag, std::string_view octets) noexcept override {
+        const ssize_t size = ::send(fd, octets.data(), octets.size(), kSendFlags);
         if (size != static_cast<ssize_t>(octets.size())) {
             complete(tag, size == -1 ? -errno : static_cast<int>(size));
         }
@@ -150,7 +147,6 @@ private:
         UserData send_tag{};
         std::string_view unsent;  ///< not empty while a send waits
         std::size_t send_size = 0;
-        int send_flags = 0;
     };
     static constexpr std::size_t kReceivesMax = 128;  ///< per turn, each with a buffer
     static constexpr int kEventsMax = 64;             ///< per turn, and connections accepted
@@ -244,7 +240,7 @@ private:
 
     void go_on_sending(int fd) {
         Watch& watch = watch_of(fd);
-        const ssize_t size = ::send(fd, watch.unsent.data(), watch.unsent.size(), watch.send_flags);
+        const ssize_t size = ::send(fd, watch.unsent.data(), watch.unsent.size(), kSendFlags);
         const int error = size == -1 && errno != EAGAIN ? errno : 0;
         watch.unsent.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
         if (watch.unsent.empty() || error != 0) {

@@ -25,11 +25,11 @@ public:
 
     void accept(int listener) noexcept override;
     void receive(int fd, UserData tag, ReceiveMode mode, Readiness readiness) noexcept override;
-    void send(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override;
+    void send(int fd, UserData tag, std::string_view octets) noexcept override;
     void hand_off(int fd, UserData tag, int inbox) noexcept override;
     void tick() noexcept override;
     void wake(int event_fd) noexcept override;
-    void send_now(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override;
+    void send_now(int fd, UserData tag, std::string_view octets) noexcept override;
     void cancel(int fd, UserData tag) noexcept override;
     void close(int fd, UserData tag) noexcept override;
 
@@ -85,21 +85,19 @@ void UringEngine::receive(int fd, UserData tag, ReceiveMode mode, Readiness read
 }
 
 /// MSG_WAITALL: the kernel goes on by itself until all is sent.
-void UringEngine::send(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept {
+void UringEngine::send(int fd, UserData tag, std::string_view octets) noexcept {
     io_uring_sqe* sqe = ring_.sqe();
-    const int more = then == ThenClose::Yes ? MSG_MORE : 0;
-    io_uring_prep_send(sqe, fd, octets.data(), octets.size(), MSG_WAITALL | MSG_NOSIGNAL | more);
+    io_uring_prep_send(sqe, fd, octets.data(), octets.size(), MSG_WAITALL | MSG_NOSIGNAL);
     io_uring_sqe_set_data64(sqe, tag.encode());
 }
 
 /// MSG_WAITALL | MSG_DONTWAIT: either all is taken at once, which needs no completion, or one
 /// comes with -EAGAIN or the exact count, and nothing is sent behind our back (measured: half
 /// the system calls of a send that always completes).
-void UringEngine::send_now(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept {
+void UringEngine::send_now(int fd, UserData tag, std::string_view octets) noexcept {
     io_uring_sqe* sqe = ring_.sqe();
-    const int more = then == ThenClose::Yes ? MSG_MORE : 0;
     io_uring_prep_send(sqe, fd, octets.data(), octets.size(),
-                       MSG_WAITALL | MSG_DONTWAIT | MSG_NOSIGNAL | more);
+                       MSG_WAITALL | MSG_DONTWAIT | MSG_NOSIGNAL);
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
     io_uring_sqe_set_data64(sqe, tag.encode());
 }
@@ -135,7 +133,6 @@ void UringEngine::cancel(int /*fd*/, UserData tag) noexcept {
     io_uring_sqe_set_data64(sqe, UserData{Op::Cancel, tag.generation, tag.slot}.encode());
 }
 
-/// Never shutdown first: IORING_OP_SHUTDOWN always goes to a worker thread of the kernel.
 void UringEngine::close(int fd, UserData tag) noexcept {
     io_uring_sqe* sqe = ring_.sqe();
     io_uring_prep_close(sqe, fd);

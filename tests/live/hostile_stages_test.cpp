@@ -90,7 +90,7 @@ void check_nothing_left(ServerProcess& server, std::size_t descriptors) {
     CHECK(counters["connections_open"] == 0);
     CHECK(counters["slots_in_use"] == 0);
     CHECK(counters["connections_closed"] == counters["connections_accepted"]);
-    CHECK(open_descriptors(server.pid()) <= descriptors);
+    CHECK(open_descriptors(server.pid()) == descriptors);
     CHECK(probe(server.port()).failures() == 0);
 }
 

@@ -62,7 +62,7 @@ std::string long_text(std::size_t size) {
 std::size_t fill(EngineDriver& engine, const UniqueFd& socket, const std::string& text) {
     std::size_t taken = 0;
     for (;;) {
-        engine->send_now(socket.get(), kSendNow, text, ThenClose::No);
+        engine->send_now(socket.get(), kSendNow, text);
         const std::vector<EngineOutcome> rest = engine.rest();
         if (rest.empty()) {
             taken += text.size();
@@ -251,7 +251,7 @@ TEST_CASE("Engine sends at once without a completion, or says how much was taken
     EngineDriver engine(either_engine());
     TcpPair pair;
     const std::string text = long_text(300'000);
-    engine->send_now(pair.near.get(), kSendNow, "first", ThenClose::No);
+    engine->send_now(pair.near.get(), kSendNow, "first");
     CHECK(engine.rest().empty());
     CHECK(receive_all(pair.far.get(), 5) == "first");
     const std::size_t taken = fill(engine, pair.near, text);
@@ -266,7 +266,7 @@ TEST_CASE("Engine completes a patient send when all is taken, and not before", "
     const TcpPair pair;
     have_patience(pair.far);
     const std::string text = long_text(16'000'000);
-    engine->send(pair.near.get(), kSend, text, ThenClose::No);
+    engine->send(pair.near.get(), kSend, text);
     CHECK(engine.rest().empty());
     std::string received;
     std::thread reader([&] { received = receive_all(pair.far.get(), text.size()); });
@@ -282,7 +282,7 @@ TEST_CASE("Engine ends a patient send that is cancelled", "[engine]") {
     EngineDriver engine(either_engine());
     const TcpPair pair;
     const std::string text = long_text(16'000'000);
-    engine->send(pair.near.get(), kSend, text, ThenClose::No);
+    engine->send(pair.near.get(), kSend, text);
     CHECK(engine.rest().empty());
     engine->cancel(pair.near.get(), kSend);
     const std::vector<EngineOutcome> end = engine.rest();
@@ -297,7 +297,7 @@ TEST_CASE("Engine receives while a patient send waits", "[engine]") {
     have_patience(pair.far);
     const std::string text = long_text(16'000'000);
     engine->receive(pair.near.get(), kReceive, ReceiveMode::Many, Readiness::Unlikely);
-    engine->send(pair.near.get(), kSend, text, ThenClose::No);
+    engine->send(pair.near.get(), kSend, text);
     CHECK(engine.rest().empty());
     send_text(pair.far, "one");
     CHECK(engine.next().input == "one");
@@ -312,11 +312,11 @@ TEST_CASE("Engine tells of a client that is gone by an error, not by a signal", 
     EngineDriver engine(either_engine());
     TcpPair pair;
     reset(pair.far);
-    engine->send_now(pair.near.get(), kSendNow, "one", ThenClose::No);
+    engine->send_now(pair.near.get(), kSendNow, "one");
     const EngineOutcome at_once = engine.next();
     CHECK(at_once.tag == kSendNow);
     CHECK((at_once.result == -ECONNRESET || at_once.result == -EPIPE));
-    engine->send(pair.near.get(), kSend, "two", ThenClose::No);
+    engine->send(pair.near.get(), kSend, "two");
     const EngineOutcome patient = engine.next();
     CHECK(patient.tag == kSend);
     CHECK(patient.result == -EPIPE);
@@ -326,7 +326,7 @@ TEST_CASE("Engine ends a patient send whose client resets", "[engine]") {
     EngineDriver engine(either_engine());
     TcpPair pair;
     const std::string text = long_text(16'000'000);
-    engine->send(pair.near.get(), kSend, text, ThenClose::No);
+    engine->send(pair.near.get(), kSend, text);
     CHECK(engine.rest().empty());
     reset(pair.far);
     const EngineOutcome outcome = engine.next();
@@ -340,7 +340,7 @@ TEST_CASE("Engine sends data and FIN when it closes, even if asked in one breath
     TcpPair pair;
     have_patience(pair.far);
     const int fd = pair.near.release();
-    engine->send_now(fd, kSendNow, "last", ThenClose::Yes);
+    engine->send_last(fd, "last");
     engine->close(fd, kClose);
     CHECK(engine.rest().empty());
     CHECK(receive_all(pair.far.get()) == "last");

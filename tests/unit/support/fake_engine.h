@@ -48,8 +48,8 @@ public:
             case ReceiveMode::None: ask("receive none", fd, tag); break;
         }
     }
-    void send(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override {
-        ask(then == ThenClose::Yes ? "send last" : "send", fd, tag, octets);
+    void send(int fd, UserData tag, std::string_view octets) noexcept override {
+        ask("send", fd, tag, octets);
     }
     void hand_off(int fd, UserData tag, int inbox) noexcept override {
         ask("hand_off", fd, tag);
@@ -57,8 +57,11 @@ public:
     }
     void tick() noexcept override { ask("tick", -1, {Op::Tick, 0, 0}); }
     void wake(int event_fd) noexcept override { ask("wake", event_fd, {Op::Wake, 0, 0}); }
-    void send_now(int fd, UserData tag, std::string_view octets, ThenClose then) noexcept override {
-        ask(then == ThenClose::Yes ? "send_now last" : "send_now", fd, tag, octets);
+    void send_now(int fd, UserData tag, std::string_view octets) noexcept override {
+        ask("send_now", fd, tag, octets);
+    }
+    void send_last(int fd, std::string_view octets) noexcept override {
+        ask("send_now last", fd, {}, octets);
     }
     void cancel(int fd, UserData tag) noexcept override { ask("cancel", fd, tag); }
     void close(int fd, UserData tag) noexcept override { ask("close", fd, tag); }
