@@ -70,7 +70,6 @@ class Entrant:
     workers: str
     single_threaded: bool
     keepalive: bool  # False: it is known to close every connection
-    twin_of: str | None  # the entrant that it is the same as: they differ by noise alone
     needs: list[entrant_file.Need]
     install: entrant_file.Install | None
     version: entrant_file.Version | None
@@ -80,10 +79,11 @@ class Entrant:
     stop_signal: signal.Signals
     source: pathlib.Path
     root: pathlib.Path
+    twin_of: str | None = None  # the entrant that it is but for its name: they differ by noise
 
     @property
     def build(self):
-        return self.root / "build/entrants" / self.id
+        return self.root / "build/entrants" / (self.twin_of or self.id)
 
     @property
     def steps(self):
@@ -207,6 +207,12 @@ def load(path, root=ROOT):
     """The entrant in the file `path`; its id is the name of the folder. Raises UsageError."""
     path = pathlib.Path(path).resolve()
     fields = entrant_file.read(path)
+    if "twin_of" in fields:
+        original = path.parents[1] / fields["twin_of"] / path.name
+        if "twin_of" in entrant_file.read(original):
+            raise UsageError(f"{path}: twin_of: {fields['twin_of']} is a twin itself; name its "
+                             "original")
+        return dataclasses.replace(load(original, root), id=path.parent.name, **fields)
     return Entrant(id=path.parent.name, source=path.parent, root=pathlib.Path(root), **fields)
 
 

@@ -86,9 +86,11 @@ SAMPLES = {
 # Of each table: key -> kind of value; a key that ends with ? may be left out.
 TOP = {"schema": "number", "title": "text", "language": "text", "kind": "text", "variant": "text",
        "about": "text", "articles": "texts", "access_log": "true or false", "workers": "text",
-       "single_threaded": "true or false", "keepalive?": "true or false", "twin_of?": "text",
-       "needs?": "tables", "install?": "table", "version?": "table", "run": "tables",
-       "files?": "tables", "ready?": "table", "stop?": "table"}
+       "single_threaded": "true or false", "keepalive?": "true or false", "needs?": "tables",
+       "install?": "table", "version?": "table", "run": "tables", "files?": "tables",
+       "ready?": "table", "stop?": "table"}
+# All else is its original's, so that the two can't come to differ.
+TWIN = {"schema": "number", "title": "text", "about": "text", "twin_of": "text"}
 NEEDS = {"command?": "text", "file?": "text", "path?": "text", "apt?": "text", "cure?": "text",
          "least?": "text", "version?": "command"}
 INSTALL = {"steps": "commands", "env?": "table of texts", "artefact": "text"}
@@ -104,7 +106,8 @@ class Mistake(Exception):
 
 
 def read(path):
-    """The fields of an Entrant, from the file. Raises UsageError."""
+    """The fields of an Entrant, from the file; of a twin those alone in which it differs from its
+    original. Raises UsageError."""
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -117,15 +120,17 @@ def read(path):
 
 
 def fields_of(data, source):
-    check_table(data, TOP, "")
+    is_twin = "twin_of" in data
+    check_table(data, TWIN if is_twin else TOP, "")
     if data["schema"] != 1:
         raise Mistake("schema", f"is {data['schema']}; this version reads schema = 1")
+    if is_twin:
+        return {key: data[key] for key in ("title", "about", "twin_of")}
     check_choice(data, "kind", KINDS)
     check_choice(data, "variant", VARIANTS)
     fields = {key: data[key] for key in ("title", "language", "kind", "variant", "about",
                                          "articles", "access_log", "workers", "single_threaded")}
     fields["keepalive"] = data.get("keepalive", True)
-    fields["twin_of"] = data.get("twin_of")
     fields["needs"] = [need_of(table, key) for key, table in numbered(data, "needs")]
     fields["install"] = install_of(data["install"]) if "install" in data else None
     fields["version"] = version_of(data["version"]) if "version" in data else None

@@ -7,6 +7,7 @@ import shlex
 from hellobench import doctor
 from hellobench import profile as profiles
 
+
 def show(what, as_json, entrants, all_profiles):
     """Prints the lists called `what`, or all of them."""
     lists = {"entrants": entrant_rows(entrants), "profiles": profile_rows(all_profiles),

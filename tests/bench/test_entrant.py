@@ -110,6 +110,34 @@ class Refused(EntrantCase):
         self.refused(GOOD + RUN + '[version]\nargv = ["go"]\npattern = "x"\n', "version.pattern")
 
 
+class Twin(EntrantCase):
+    FILE = 'schema = 1\ntitle = "T again"\nabout = "Noise."\ntwin_of = "{}"\n'
+
+    def twin(self, text):
+        folder = self.folder.with_name("twin")
+        folder.mkdir()
+        (folder / "entrant.toml").write_text(text)
+        return entrant.load(folder / "entrant.toml", self.root)
+
+    def test_it_is_its_original_but_for_its_name(self):
+        original = self.load(GOOD + RUN + INSTALL)
+        twin = self.twin(self.FILE.format("test"))
+        self.assertEqual((twin.id, twin.title, twin.twin_of), ("twin", "T again", "test"))
+        self.assertEqual(twin.processes, original.processes)
+        self.assertEqual(twin.build, original.build)
+
+    def test_a_command_of_its_own_is_refused(self):
+        self.load(GOOD + RUN)
+        with self.assertRaisesRegex(UsageError, "run: unknown key"):
+            self.twin(self.FILE.format("test") + RUN)
+
+    def test_a_twin_of_a_twin_or_of_nothing_is_refused(self):
+        with self.assertRaisesRegex(UsageError, "is a twin itself"):
+            self.twin(self.FILE.format("twin"))
+        with self.assertRaisesRegex(UsageError, "No such file"):
+            self.load(self.FILE.format("nobody"))
+
+
 class Missing(EntrantCase):
     def test_a_missing_command_is_the_reason_and_installing_it_the_cure(self):
         status = self.load(GOOD + RUN + '[[needs]]\ncommand = "no-such"\napt = "the-package"\n')

@@ -116,6 +116,11 @@ class Markdown(Folder):
         floor = self.results()["margins"]["main"]
         self.assertGreater(floor, 0.07)
         self.assertLess(floor, 0.14)
+        margins = {each["metric"]: each["margin"] for each in self.results()["comparisons"]
+                   if each["a"] == "twin"}
+        self.assertEqual(margins["rps"], floor)
+        self.assertGreater(margins["server_us_per_req"], 0.07)
+        self.assertNotEqual(margins["server_us_per_req"], floor)
         self.assertRegex(said, r"what the baseline differs from itself by, measured as two "
                          r"entrants: (9\.\d|1\d\.\d) %")
         self.assertEqual(fields(row(section(said, "Results"), "| 1 | **hello-uring (epoll)**"))[5],

@@ -19,7 +19,7 @@ def results_json(results):
     data = {"schema": model.SCHEMA, **{name: results.plan.get(name) for name in (
         "tool", "created", "git", "binary_sha256", "quick", "seed", "blocks", "topology",
         "server_cpus", "client_cpus", "baseline")}}
-    data |= {"margins": {step["id"]: results.margin(step) for step in results.steps},
+    data |= {"margins": {step["id"]: results.margin(step, primary(step)) for step in results.steps},
              "env": results.env, "profile": results.profile, "entrants": results.entrants,
              "missing": results.missing,
              "cells": [cell_data(cell) for cell in results.cells],

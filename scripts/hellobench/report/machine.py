@@ -190,7 +190,7 @@ def happened(results):
 def margins(results):
     """From which difference on one counts, and why."""
     floors = {step["id"]: floor for step in results.steps
-              if (floor := results.noise_floor(step)) is not None}
+              if (floor := results.noise[step["id"], primary(step)]) is not None}
     least = f"A difference under {text.number(100 * stats.DEFAULT_MARGIN)} % counts as none"
     if not floors:
         return f"{least}; the same server was not measured twice, so the noise is not known."

@@ -171,6 +171,8 @@ class Results:
         self.entrants = self.plan["entrants"]
         self.baseline = self.plan["baseline"]
         self.missing = self.count_missing()
+        self.noise = {(step["id"], metric): self.noise_floor(step, metric)
+                      for step in self.steps for metric in METRICS}
 
     def count_missing(self):
         done = {(cell.block, cell.entrant, cell.step) for cell in self.cells}
@@ -201,20 +203,19 @@ class Results:
         line = self.line(entry, step) if entry else None
         return line if line and line.valid else None
 
-    def noise_floor(self, step):
+    def noise_floor(self, step, metric):
         """What the baseline and its twin differ by, as a share of 1; None without both."""
         base = self.baseline_line(step)
         twin = next((entry for entry in self.entrants
                      if base and entry.get("twin_of") == base.id), None)
         if twin is None:
             return None
-        metric = primary(step)
         ratio = stats.compare(self.line(twin, step).values(metric), base.values(metric)).ratio
         return abs(ratio - 1) if ratio else None
 
-    def margin(self, step):
-        """A ratio this near to 1 counts as no difference in `step`."""
-        return stats.margin_for(self.noise_floor(step))
+    def margin(self, step, metric):
+        """A ratio of `metric` in `step` this near to 1 counts as no difference."""
+        return stats.margin_for(self.noise[step["id"], metric])
 
     def compare(self, line, metric):
         """stats.Comparison of `line` with the baseline; None for itself or without both."""
@@ -224,7 +225,8 @@ class Results:
         ours, theirs = line.values(metric), base.values(metric)
         if not ours or not theirs:
             return None
-        return stats.compare(ours, theirs, self.margin(line.step), METRICS[metric].less_is_better)
+        return stats.compare(ours, theirs, self.margin(line.step, metric),
+                             METRICS[metric].less_is_better)
 
     def ranked(self, step):
         """[(rank, Line)], those with a figure first, the best first; without one the rank is None.
@@ -234,7 +236,7 @@ class Results:
         metric = primary(step)
         lines = {line.id: line for line in self.lines(step)}
         groups = stats.tie_groups({name: line.values(metric) for name, line in lines.items()},
-                                  self.margin(step), METRICS[metric].less_is_better)
+                                  self.margin(step, metric), METRICS[metric].less_is_better)
         ranked = []
         for group in groups:
             rank = len(ranked) + 1

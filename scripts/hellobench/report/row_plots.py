@@ -127,7 +127,7 @@ def ratios(results, step):
         "median of the ratios in each block, and its interval; the band is what counts as equal",
         2.15, results.baseline)
     ends = [end for _, found in compared for end in (found.ratio, found.low, found.high) if end]
-    margin = results.margin(step)
+    margin = results.margin(step, metric)
     axes.axvspan(1 - margin, 1 + margin, color=style.BAND, linewidth=0)
     axes.axvline(1, color=style.ACCENT, linewidth=1.2)
     for row, (line, found) in enumerate(compared):
